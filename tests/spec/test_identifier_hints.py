@@ -106,6 +106,6 @@ def test_a_code_of_the_other_mode_is_answered_with_the_parameter_it_belongs_to(
     assert said in server.tool("get_macro", sample_key, {"indicator": "CPI.ZA"})["hint"]
     early = server.body("/v1/macro?series=FP.CPI.TOTL.ZG&country=ZA&as_of=1990-01-01", sample_key)
     assert "nothing of ZA was known on that day" in early["hint"]
-    assert "pass `country`" not in early["hint"], "it was passed"
+    assert "add `country`" not in early["hint"], "it was passed"
     assert "hint" not in server.body("/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
     assert "hint" not in server.body("/v1/macro?indicator=FP.CPI.TOTL.ZG&country=AQ", sample_key)

@@ -34,13 +34,13 @@ class Client(Session):
     ) -> Answer[rows.ChangeRow]:
         """Rows added, changed or removed since an earlier edition.
 
-        Use it to keep a copy up to date. Name the edition of your copy as `since`; without it every row is
-        listed as added. Apply the rows in the order given, by `dataset` and `key`, and keep `edition` for
-        the next time. The rows are every vintage of a fact, the latest vintage of a macro value, and
-        current identifiers. Derived values are not listed. Ordered by dataset and key, tenders by day,
-        newest first; then as served, removed rows last. A page may be short and still have a `next_cursor`.
-        `edition` is that of the first page; where it is removed meanwhile, the pages go on in the current
-        one, and `since` with it is a 410: start again. Needs the starter tier or above.
+        Use it to keep a copy up to date. Pass your copy's edition as `since`; without it, every row is
+        listed as added. Apply the rows in order, by `dataset` and `key`, and keep `edition` as the next
+        `since`. The rows are every vintage of a fact, the latest vintage of a macro value, and current
+        identifiers. Derived values are not listed. Ordered by dataset and key (tenders by day, newest
+        first), then as served, removed rows last. A page may be short and still have a `next_cursor`. All
+        pages use the `edition` of the first. If that edition is removed meanwhile, the pages go on in the
+        current one; a removed edition as `since` is a 410: start again. Needs the starter tier or above.
         """
 
     @asks("/v1/check")
@@ -58,10 +58,10 @@ class Client(Session):
     ) -> Answer[rows.CheckRow]:
         """Whether a claimed figure was reported, as known on a day.
 
-        One row. `supported`: the latest figure known on `as_of` rounds to the claim as it is written.
-        `supported_then`: an earlier vintage does, which was restated on `restated_at`. `contradicted`:
-        there is a figure, and no vintage of it rounds to the claim; the row has the latest. `unknown`: no
-        figure of that subject, measure and period is known, or its unit is another one. Units and
+        The answer is one row. `supported`: the latest figure known on `as_of` rounds to the claim as
+        written. `supported_then`: only an earlier vintage does; it was restated on `restated_at`.
+        `contradicted`: there is a figure, but no vintage rounds to the claim; the row shows the latest.
+        `unknown`: no figure is known for that subject, measure and period, or its unit differs. Units and
         currencies are never guessed.
         """
 
@@ -74,12 +74,12 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
     ) -> Answer[rows.ContractRow]:
-        """One contracting process as it stood on a day: what its releases up to then add up to.
+        """One contracting process as it stood on a day, compiled from its releases up to then.
 
-        One row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions, from every
-        release with this ocid; releases of one instant are in the order of their ids. `set_by` names the
-        release that set each value, and `changes` lists amounts, deadlines, statuses and suppliers that a
-        release replaced. Before its first release a process has no row.
+        The answer is one row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions,
+        from every release with this ocid; releases with the same date are merged in the order of their ids.
+        `set_by` names the release that set each value. `changes` lists amounts, deadlines, statuses and
+        suppliers that a release replaced. Before its first release, a process has no row.
         """
 
     @asks("/v1/coverage")
@@ -119,11 +119,11 @@ class Client(Session):
     ) -> Answer[rows.CrossRateRow]:
         """Exchange rates derived from two published daily rates against a third currency.
 
-        No source publishes these rates: `method` is `derived`, and `inputs` name both published rates with
-        their vintages, sources and licences. Both have the same date and were known on `as_of`. Exact
-        arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then date descending:
-        through each third currency there is a value of its own. Two currencies without a common third have
-        no rows.
+        No source publishes these rates: `method` is `derived`, and `inputs` names both published rates with
+        their vintages, sources and licences. Both rates have the same date and were known on `as_of`. The
+        arithmetic is exact, rounded half-even to 10 significant digits. Each third currency gives a value
+        of its own. Ordered by `via`, then date descending. Two currencies without a common third currency
+        have no rows.
         """
 
     @asks("/v1/crosswalk", "ambiguous")
@@ -141,10 +141,10 @@ class Client(Session):
     ) -> Answer[rows.CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
 
-        `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
-        unique only within its registry: where several organisations match, `ambiguous` is true. Under
-        `as_of` the match is who had the identifier on that day, by the name of that day. At most 20 matches
-        are returned, ordered by service_id.
+        `lei` and `ticker` work on any tier; the others need the starter tier or above. A registry number is
+        unique only within its registry: if several organisations match, `ambiguous` is true. With `as_of`,
+        matches are the organisations that had the identifier on that day, with their names of that day. At
+        most 20 matches are returned, ordered by service_id.
         """
 
     @asks("/v1/crosswalk/{service_id}", "withheld_id_types", "crosswalk_loaded")
@@ -162,10 +162,10 @@ class Client(Session):
     ) -> Answer[rows.CrosswalkRow]:
         """Every identifier held for one organisation.
 
-        Under `as_of` those that it had on that day. Ordered by id_type, scheme and value. The LEI and the
-        listing ticker are free on every tier; on the sample tier the other kinds are named in
-        `withheld_id_types` instead of being returned, and the answer is `truncated`. `crosswalk_loaded` is
-        false until identifiers were loaded.
+        With `as_of`, those it had on that day. Ordered by id_type, scheme and value. The LEI and the
+        listing ticker are free on every tier. On the sample tier the other kinds are only named, in
+        `withheld_id_types`, and the answer is `truncated`. `crosswalk_loaded` is false until identifiers
+        are loaded.
         """
 
     @asks("/v1/entities/{service_id}", "successor", "predecessors")
@@ -180,11 +180,12 @@ class Client(Session):
     ) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
 
-        `/v1/search` finds organisations by name. An id that was merged into another answers with the
-        surviving one in `service_id`; one that its register calls merged keeps its own record, and
-        `successor` leads on. `predecessors` leads back: figures reported by a predecessor are under its own
-        id. Under `as_of` the record has the names, status, listings and parents of that day; nobody known
-        that day is no row. A parent consolidates its accounts; one that is not held has a LEI alone.
+        `/v1/search` finds organisations by name. If an id was merged into another, `service_id` is the
+        surviving id. An organisation that its register calls merged keeps its own record, and `successor`
+        names the one that took it over. `predecessors` names those it took over from; their figures are
+        under their own ids. With `as_of` the record has the names, status, listings and parents of that
+        day; there is no row if the organisation was not known yet. A parent is the organisation that
+        consolidates its accounts. A parent without a record here has only a LEI.
         """
 
     @asks("/v1/entities/{service_id}/history")
@@ -196,12 +197,12 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
     ) -> Answer[rows.SpellRow]:
-        """Everything that an organisation was called, with first and last days.
+        """Every name, status, listing, parent and identifier of an organisation, with first and last days.
 
         One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
-        predecessor. `from` is the first day on which it was known, `until` the last; null while it stands.
-        Under `as_of` nothing later is told: an `until` after that day is null. The sample tier sees the LEI
-        among the identifiers. Ordered by kind, then `from`.
+        predecessor. `from` is the first day on which it was known and `until` the last; `until` is null
+        while it is current. With `as_of`, an `until` after that day is null. Of the identifiers, the sample
+        tier gets the LEI only. Ordered by kind, then `from`.
         """
 
     @asks("/v1/export")
@@ -210,11 +211,11 @@ class Client(Session):
     ) -> Answer[rows.ExportRow]:
         """The Parquet files of the current edition, ordered by name, and where to fetch them.
 
-        Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets
-        and of the licensed panels need a key of `min_tier`. A URL stays the same from edition to edition;
-        with `edition` and an id in its query it names one that is kept, and so does every URL where the
-        question does. Range, `If-Range` and HEAD are answered, so that a reader of Parquet fetches no more
-        than it needs.
+        Open panels are licensed CC-BY-4.0, and anyone can read them by URL without a key. Files of datasets
+        and of licensed panels need a key of `min_tier`. A URL stays the same from edition to edition. Add
+        `edition=<id>` to its query to read a kept edition; if your question names an edition, every URL in
+        the answer does too. Range, `If-Range` and HEAD work, so a Parquet reader fetches only what it
+        needs.
         """
 
     @asks("/v1/flags")
@@ -234,11 +235,11 @@ class Client(Session):
     ) -> Answer[rows.FlagRow]:
         """Red flags of contracting processes, buyers and tenderers, as they could be raised on a day.
 
-        The indicators are those of Cardinal, with its defaults. The population is that day's: every process
-        of the country, compiled from its releases up to then. Prices are compared in the currency that most
-        bids have. With `ocid`: every indicator of the process, `flagged` null and a `reason` where it
-        cannot be computed; otherwise what is flagged. `buyer` and `supplier` keep the rows about that party
-        and about its processes. A flag is a reason to look, and proves nothing. Ordered by country,
+        The indicators are those of Cardinal, with its defaults. The population is every process of the
+        country, compiled from its releases up to that day. Prices are compared in the currency of most
+        bids. With `ocid` you get every indicator of that process; if one cannot be computed, `flagged` is
+        null and `reason` says why. Otherwise you get only what is flagged. `buyer` and `supplier` keep the
+        rows about that party and its processes. A flag is a reason to look, not proof. Ordered by country,
         indicator, subject_type and subject. The method is explained at `/methodology/signals-v1/red-flags`.
         """
 
@@ -262,9 +263,9 @@ class Client(Session):
         """Point-in-time reported facts for one issuer.
 
         Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample
-        tier gets the first rows with `truncated: true`, paid tiers everything. `order=statement` gives the
-        documented line items first, newest period first and in their documented order, then all others; a
-        cursor goes on in the order it was given in.
+        tier gets the first rows with `truncated: true`, paid tiers everything. `order=statement` puts the
+        documented line items first (newest period first, in documented order), then all others. A cursor is
+        valid for its own order only.
         """
 
     @asks("/v1/fundamentals/{service_id}/matrix")
@@ -284,9 +285,9 @@ class Client(Session):
         """Every vintage of a line item side by side: a row for each period, a column for each release day.
 
         A cell is the figure known on that release day; `date` is the last day of the period. The rest is as
-        in `/v1/series/{series}/matrix`. Figures of the same date differ in period_type, period_start,
-        concept or unit: JSON always has these, CSV, Arrow and Excel only those that tell rows of one date
-        apart. Ordered by date, then by these.
+        in `/v1/series/{series}/matrix`. Figures with the same date differ in period_type, period_start,
+        concept or unit. JSON always has these four fields; CSV, Arrow and Excel have only those that
+        differ. Ordered by date, then by these.
         """
 
     @asks("/v1/issuers")
@@ -304,11 +305,10 @@ class Client(Session):
     ) -> Answer[rows.IssuerRow]:
         """The issuers known on a day: every issuer with a figure that was public by then.
 
-        An issuer is in from the day its first figure was public and never leaves, whether it was delisted
-        or stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates
-        and `fact_count` are those of that day, and so are names, LEI and listings. `country` and `exchange`
-        select by the country and the listings of that day. Ordered by country, those of none last, then
-        service_id.
+        An issuer is listed from the day its first figure became public, and stays even if it is delisted or
+        stops reporting. Take a backtest's universe from here, not from today's screen. Dates, `fact_count`,
+        names, LEI and listings are those of the day; `country` and `exchange` filter by the country and
+        listings of the day. Ordered by country (issuers without a country last), then service_id.
         """
 
     @asks("/v1/macro", "as_of")
@@ -332,16 +332,16 @@ class Client(Session):
     ) -> Answer[rows.MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
-        Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
-        ordered by series, series_type, frequency and country, then date descending. Otherwise annual mode:
-        the values of the tables captured last, ordered by country (alpha-2), indicator, then year
-        descending; no release date is evidenced for them, so none is known under an `as_of`, and the
-        envelope's is null. A parameter of the other mode is a 400. An exchange rate is served as it is
-        published, never inverted; where its source names no country, it is of the one whose currency it is
-        quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none). An annual indicator as known on a day is the
-        series `WDI:<indicator>:<alpha-3 country>`; `series` with the indicator's code and `country` is the
-        same. Of a series or indicator that is not there, the answer has no rows and names in `nearest`
-        those that are close; of one that belongs to the other mode, `hint` says so.
+        With `series` or `as_of` the answer is in series mode: the latest vintage of each value known on the
+        day, ordered by series, series_type, frequency and country, then date descending. Otherwise it is in
+        annual mode: the values of the tables captured last, ordered by country (alpha-2), indicator, then
+        year descending. Annual values have no evidenced release date, so none is known with an `as_of`, and
+        the envelope's `as_of` is null. A parameter of the other mode is a 400. Exchange rates are served as
+        published, never inverted. If the source names no country, the row's country is that of the quoted
+        currency (FX.EUR.ZAR: ZA; FX.USD.XOF: none). For an annual indicator as known on a day, ask for the
+        series `WDI:<indicator>:<alpha-3 country>`, or for `series` with the indicator's code and `country`.
+        If the series or indicator does not exist, the answer has no rows and `nearest` names close matches.
+        If it belongs to the other mode, `hint` says so.
         """
 
     @asks("/v1/metrics/{service_id}", "omitted", "missing", "basis")
@@ -361,10 +361,10 @@ class Client(Session):
     ) -> Answer[rows.MetricsRow]:
         """Every metrics-v1 value for one issuer.
 
-        The same values that `/v1/screen` ranks, under the same rules for `as_of` and `basis`, ordered by
-        metric. `omitted` counts the metrics that have none, by reason. `missing` names them, with the
-        figures that a later filing restated or added where that is the reason. Each row's `methodology_ref`
-        names its formula, which is explained at `/methodology/` and that name. For information only.
+        The values are those that `/v1/screen` ranks, with the same rules for `as_of` and `basis`, ordered
+        by metric. `omitted` counts the metrics without a value, by reason. `missing` names them; if a later
+        filing restated or added figures, it lists those. Each row's `methodology_ref` names its formula,
+        explained at `/methodology/<methodology_ref>`. For information only.
         """
 
     @asks("/v1/panel", "basis")
@@ -388,11 +388,11 @@ class Client(Session):
     ) -> Answer[rows.IssuerDayRow]:
         """One row for each issuer and day, with every column as known on that day.
 
-        A metric is that of `/v1/metrics` with `basis=as_known`, a line item the figure of the latest full
-        year that `/v1/statements` shows, a series its latest observation. `missing` has the reason for each
-        empty cell, `age_days` the days since the year or the observation ended. An issuer has rows from the
-        day on which its first figure was public. Ordered by country, those of none last, then service_id
-        and day; with `issuers` by service_id and day. Needs the starter tier or above.
+        A metric has its value from `/v1/metrics` with `basis=as_known`, a line item the latest full year's
+        figure from `/v1/statements`, a series its latest observation. `missing` gives the reason for each
+        empty cell; `age_days` counts the days since the year or the observation ended. An issuer has rows
+        from the day its first figure became public. Ordered by country (issuers without a country last),
+        then service_id and day; with `issuers`, by service_id and day. Needs the starter tier or above.
         """
 
     @asks("/v1/proof", "proof")
@@ -404,12 +404,12 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
     ) -> Answer[rows.ProofRow]:
-        """One row, with the proof that its edition had it.
+        """One row, with the proof that its edition has it.
 
-        `proof` has the hashes that lead from the row to the signed checkpoint of the log of editions, as
-        `proof=true` adds them to other answers; `sankofa verify` checks them. With `since_size` it also
-        proves that the log only grew since it had so many entries. A row that the edition does not have is
-        a 404.
+        `proof` has the hashes from the row up to the signed checkpoint of the log of editions. `proof=true`
+        adds the same to other answers, and `sankofa verify` checks them. With `since_size` it also proves
+        that the log has only grown since it had that many entries. If the edition has no such row, the
+        answer is a 404.
         """
 
     @asks("/v1/quality-metrics/{sku}")
@@ -425,9 +425,9 @@ class Client(Session):
     ) -> Answer[rows.QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
-        Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` if there is
-        a floor and no measurement, which is never a pass. For age, rejects and restatements the floor is a
-        maximum; for every other measure it is a minimum.
+        Each measure is compared with the floor that its sources set: `PASS`, `FAIL`, or `UNMEASURED` if
+        there is a floor but no measurement, which is never a pass. For age, rejects and restatements the
+        floor is a maximum; for every other measure it is a minimum.
         """
 
     @asks("/v1/restatements")
@@ -448,11 +448,11 @@ class Client(Session):
     ) -> Answer[rows.RestatementRow]:
         """Reported figures that replaced earlier ones: from what, to what, when and by which document.
 
-        A row for each vintage after the first, of any period and line item. `since` and `until` are days on
-        which the new figure became public, both included. Ordered by available_at descending, service_id,
-        period_end descending, line_item, concept, unit, period_start, then vintage.
-        `/feeds/restatements.atom` has the newest rows as an Atom feed, with the same parameters, and
-        `/feeds/company/{service_id}.atom` those of one organisation.
+        One row for each vintage after the first. `since` and `until` bound the day on which the new figure
+        became public, both included. Ordered by available_at descending, service_id, period_end descending,
+        line_item, concept, unit, period_start, then vintage. `/feeds/restatements.atom` has the newest rows
+        as an Atom feed with the same parameters; `/feeds/company/{service_id}.atom` has those of one
+        organisation.
         """
 
     @asks("/v1/screen", "omitted", "basis")
@@ -474,10 +474,10 @@ class Client(Session):
         """Issuers ranked on a metric.
 
         Each issuer has the value of the latest full year published by `as_of`. A year whose figures were
-        restated or completed later is left out, not replaced, and `omitted` counts it; with
-        `basis=as_known` each value is computed from the figures known that day, and no later event leaves
-        one out. Rows are ordered by `rank`, the position by size in the whole result, ties by service_id.
-        It is not a rating.
+        restated or completed later is left out, not replaced, and `omitted` counts it. With
+        `basis=as_known` each value is computed from the figures known that day, so no later event leaves
+        one out. Rows are ordered by `rank`, the position by size in the whole result; ties are ordered by
+        service_id. It is not a rating.
         """
 
     @asks("/v1/search")
@@ -500,8 +500,8 @@ class Client(Session):
         incomplete, from three letters on. An exact identifier comes first: LEI, ticker (`JSE:NPN` or
         `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
         tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
-        kenya`), an indicator is found where that country has it. Under `as_of` it finds who and what was
-        known on that day.
+        kenya`), it finds only indicators that the country has. With `as_of` it finds what was known on that
+        day.
         """
 
     @asks("/v1/series")
@@ -518,9 +518,10 @@ class Client(Session):
     ) -> Answer[rows.SeriesCatalogueRow]:
         """The series and annual indicators that `/v1/macro` serves.
 
-        Ordered by series, frequency and country. An annual indicator has a row for each country, frequency
-        `annual`, dates at the ends of its first and last year, and no vintages: its tables evidence no day
-        of release. With `q`, those whose key or name has every word, or one that begins with it.
+        Ordered by series, frequency and country. An annual indicator has one row for each country, with
+        frequency `annual`, dates at the ends of its first and last year, and no vintages, because its
+        tables have no evidenced release day. `q` keeps series with all its words in key or name; words may
+        be incomplete.
         """
 
     @asks("/v1/series/{series}/matrix")
@@ -538,12 +539,12 @@ class Client(Session):
     ) -> Answer[rows.SeriesMatrixRow]:
         """Every vintage of a series side by side: a row for each date, a column for each release day.
 
-        A cell is the value known on that release day, as `/v1/macro` gives it with `as_of`. Every release
-        day known on `as_of` is a column, oldest first, whatever `from` and `to`. With `release` the columns
-        are `available_at` and `value`: of the first release of each date, the latest, or the n-th. Ordered
-        by date. CSV, Arrow and Excel have `date` and these columns only. The sample tier gets the first
-        rows with `truncated: true`, paid tiers everything. `country` chooses where several series share the
-        key.
+        A cell is the value known on that release day, as `/v1/macro` returns it with `as_of`. Every release
+        day known on `as_of` is a column, oldest first; `from` and `to` select rows, not columns. With
+        `release` the columns are `available_at` and `value` of each date's first, latest or n-th release.
+        Ordered by date. CSV, Arrow and Excel have `date` and these columns only. The sample tier gets the
+        first rows with `truncated: true`, paid tiers everything. If several series share the key, choose
+        one with `country`.
         """
 
     @asks("/v1/series/{series}/revisions")
@@ -558,8 +559,8 @@ class Client(Session):
         """How far the values of a series were revised after their first release: size, bias, time to final.
 
         One row for each frequency and country under the key, computed from the vintages known on `as_of`.
-        The latest vintage of that day counts as final. An annual indicator has no rows: its tables evidence
-        no day of release; ask for the series `WDI:<indicator>:<alpha-3 country>`.
+        The latest vintage of that day counts as final. An annual indicator has no rows, because its tables
+        have no evidenced release day. Ask for the series `WDI:<indicator>:<alpha-3 country>`.
         """
 
     @asks("/v1/series/{series}/vintages")
@@ -576,7 +577,8 @@ class Client(Session):
         """The days on which values of a series were released, and how many each added or changed.
 
         Newest first, then by frequency and country where several series share the key. A release that
-        changed nothing is not listed. An annual indicator has none: its tables evidence no day of release.
+        changed nothing is not listed. An annual indicator has no releases: its tables have no evidenced
+        release day.
         """
 
     @asks("/v1/shared/facts", "as_of")
@@ -596,16 +598,16 @@ class Client(Session):
     ) -> Answer[rows.FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
-        Exactly one of `entity_id` and `country` is given. An organisation's `entity_id` selects its AF-FUND
-        facts (the default), ordered as `/v1/fundamentals` orders them, or with AF-TENDER the contract
-        awards it won, the newest release first, then by ocid and award. A country, by `country` and a
-        `dataset`, has AF-TENDER facts (the values of its tenders, the newest release first, then by ocid)
-        and AF-MACRO facts (the newest period first, then by measure), which its alpha-3 code as `entity_id`
-        selects too. `as_of` keeps what was available by that day, and of that the latest vintage; annual
-        macro has no evidenced release date and is left out under any `as_of`, so that an answer with such a
-        value says null for its own. An amount that is not published, or zero, is no fact. Each winner of an
-        award has its whole amount, known from the day of the release that told it, not from the day of the
-        award. `entity_name` is the name of today under any `as_of`.
+        Give exactly one of `entity_id` and `country`. For an organisation, `entity_id` selects its AF-FUND
+        facts (the default), ordered as in `/v1/fundamentals`. With `dataset=AF-TENDER` it selects the
+        contract awards it won, newest release first, then by ocid and award. For a country, give `country`
+        and a `dataset`: AF-TENDER has the values of its tenders, newest release first, then by ocid; AF-
+        MACRO has its series and indicators, newest period first, then by measure. The country's alpha-3
+        code as `entity_id` selects its AF-MACRO facts too. `as_of` keeps the latest vintage available by
+        that day. Annual macro values have no evidenced release date, so they are left out with any `as_of`,
+        and an answer that holds one has a null `as_of`. An amount that is zero or not published is not a
+        fact. Each winner of an award has the award's whole amount, known from the day of the release that
+        reported it, not from the day of the award. `entity_name` is today's name, whatever the `as_of`.
         """
 
     @asks("/v1/signals/procurement-demand", "basis", rows_under="observations")
@@ -625,8 +627,8 @@ class Client(Session):
     ) -> Answer[rows.ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
 
-        Only months closed by `as_of`, computed only from releases dated by then. Ordered by month
-        descending, then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
+        Has months closed by `as_of` only, computed from releases dated by then. Ordered by month
+        descending, then category. The method is at `/methodology/signals-v1/procurement-demand`.
         """
 
     @asks("/v1/signals/{signal_key}", "basis", rows_under="observations")
@@ -644,9 +646,9 @@ class Client(Session):
     ) -> Answer[rows.SignalRow]:
         """One published signal panel.
 
-        Every panel has rows of its own; its method, its columns and their order are explained at
-        `/methodology/signals-v1/` and its key. `basis` is for the panels of issuers: fundamentals-factors,
-        fundamentals-quality, fundamentals-revisions and issuer-persistence.
+        Each panel has its own columns: `/methodology/signals-v1/<signal_key>` explains them, their order
+        and the method. `basis` is for panels of issuers: fundamentals-factors, fundamentals-quality,
+        fundamentals-revisions and issuer-persistence.
         """
 
     @asks("/v1/sources")
@@ -655,11 +657,10 @@ class Client(Session):
     ) -> Answer[rows.SourceRow]:
         """Publishers of the data, their licences and attributions.
 
-        Every source that the edition has rows of, ordered by source_id. The first and last date are those
-        of the data: period ends, releases, observations. `freshness_days` counts from the newest day of
-        publication that the source evidences to the edition's last capture, and is null if it evidences
-        none. A locked view has the sources that something was known of, with what was known, and counts to
-        its day.
+        Lists every source with rows in the edition, ordered by source_id. `first_date` and `last_date` are
+        dates of the data: period ends, releases or observations. `freshness_days` counts from the source's
+        newest evidenced day of publication to the edition's last capture; it is null without such a day. A
+        locked view lists the sources known on its day, with the rows known then, and counts to that day.
         """
 
     @asks("/v1/statements/{service_id}")
@@ -680,13 +681,14 @@ class Client(Session):
     ) -> Answer[rows.StatementRow]:
         """The statements of one issuer: one figure per line item and period.
 
-        Each is the reported figure that the metrics use, in one accounting standard and one currency per
-        period. `alternatives` counts the others that `/v1/fundamentals` has for the line item and period.
-        An item that the metrics compute from several figures, or leave out, has no row. Ordered by
-        period_end descending, period_type, then by line item as in a statement. `shape=wide` gives one row
-        per line item with a column for each period, named by its period_end, newest first, and a new row
-        where the standard or the currency changes; full years where `period_type` is omitted. Without
-        `limit` the sample tier gets the first figures with `truncated: true`, paid tiers everything.
+        Each figure is the reported one that the metrics use, in one accounting standard and one currency
+        per period. `alternatives` counts the other figures that `/v1/fundamentals` has for the line item
+        and period. A line item has no row if the metrics compute it from several figures or leave it out.
+        Ordered by period_end descending, period_type, then by line item as in a statement. `shape=wide`
+        gives one row per line item with a column for each period, named by its period_end, newest first. If
+        the standard or the currency changes, a new row begins. Without `period_type` the wide shape has
+        full years only. Without `limit` the sample tier gets the first figures with `truncated: true`, paid
+        tiers everything.
         """
 
     @asks("/v1/tender-parties")
@@ -704,10 +706,10 @@ class Client(Session):
     ) -> Answer[rows.TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
 
-        `service_id` is given where an identifier, or a name that only one organisation of the country has,
-        leads to it; `match_method` says which, `match_score` how sure it is (`similar_name`: less than
-        sure). Most releases first, then by name, role, country and identifier. Parties not established to
-        be organisations are withheld; `org_evidence` says why a party is not.
+        `service_id` is set if an identifier matches, or a name that only one organisation of the country
+        has. `match_method` says which, and `match_score` how sure the match is (`similar_name` is less than
+        sure). Most releases first, then by name, role, country and identifier. Parties without evidence
+        that they are organisations are withheld; `org_evidence` says why a party is served.
         """
 
     @asks("/v1/tenders", "filters")
@@ -738,11 +740,11 @@ class Client(Session):
     ) -> Answer[rows.TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
-        Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
-        verbatim with the same filters; null on the last page. Pages stay on the edition of the first one
-        while it is kept, so that every release comes exactly once; then they go on in the current one.
-        `ocid` gives one process. All filters apply to the row's own values; a row without one is left out.
-        People are withheld: `withheld_parties` counts them.
+        Newest release first, then by ocid and release id. Pass `next_cursor` back verbatim with the same
+        filters to get the next page; it is null on the last page. Pages use the edition of the first page
+        while it is kept, so every release comes exactly once; then they go on in the current one. `ocid`
+        selects one process. Filters apply to the row's own values; a row without a value for a filter is
+        left out. People are withheld: `withheld_parties` counts them.
         """
 
     @asks("/v1/usage")
@@ -750,8 +752,7 @@ class Client(Session):
         """Usage and limits of the key, including this request.
 
         Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say
-        when the next begins. A key that replaced another is counted together with it. The answer is never
-        cached.
+        when the next begins. A key and the key it replaced share one count. The answer is never cached.
         """
 
     iter_changes = row_by_row(get_changes)

@@ -72,7 +72,7 @@ class Row(TypedDict):
 
 
 class ChangeRow(Row):
-    """One row that is not as it was in an earlier edition."""
+    """One row that differs from an earlier edition."""
 
     dataset: Dataset
     change: Literal["added", "changed", "removed"]
@@ -81,7 +81,7 @@ class ChangeRow(Row):
 
 
 class CheckRow(Row):
-    """The verdict on a claim, and the figure that it rests on; null fields if there is none."""
+    """The verdict on a claim and the figure behind it; without a figure its fields are null."""
 
     verdict: Literal["supported", "supported_then", "contradicted", "unknown"]
     value: Number | None
@@ -123,7 +123,7 @@ class ContractRow(Row):
 
 
 class CoverageRow(Row):
-    """How much there is of a dataset for a country, by source."""
+    """How much of a dataset a source covers for a country."""
 
     sku: Sku
     country: str | None
@@ -149,7 +149,7 @@ class CrossRateInput(TypedDict):
 
 
 class CrossRateRow(Row):
-    """A rate that nobody published: computed from two that were.
+    """An unpublished rate, computed from two published ones.
 
     `source_ref` is that of the first input, `license_class` the stricter, `observed_at` the later."""
 
@@ -235,7 +235,7 @@ SpellRow = TypedDict(
         "until": Day | None,
     },
 )
-"""Something that an organisation was called or had, and the days on which it did."""
+"""A name, status, listing or other attribute of an organisation, with its first and last day."""
 
 
 class ExportRow(Row):
@@ -338,7 +338,7 @@ class NthFigureRow(NthReleaseRow):
 
 
 class IssuerRow(Row):
-    """An issuer as it was knowable on a day."""
+    """An issuer as known on a day."""
 
     service_id: str
     legal_name: str | None
@@ -351,7 +351,7 @@ class IssuerRow(Row):
 
 
 class MacroAnnualRow(Row):
-    """One annual indicator of one country in one year: the value of the table captured last."""
+    """One annual indicator of one country in one year, from the table captured last."""
 
     country: str
     country_iso3: str
@@ -366,7 +366,7 @@ class MacroAnnualRow(Row):
 
 
 class MacroSeriesRow(Row):
-    """One value of a dated series: its latest vintage known on the day."""
+    """One value of a dated series, in the latest vintage known on the day."""
 
     series: str
     series_type: str
@@ -381,7 +381,7 @@ class MacroSeriesRow(Row):
 
 
 class MetricInput(TypedDict):
-    """One figure that a value is computed from, or that proves a part of it to be nothing."""
+    """One input of a value, or a figure that proves one of its parts to be zero."""
 
     line_item: str
     concept: str | None
@@ -392,7 +392,7 @@ class MetricInput(TypedDict):
 
 
 class MetricsRow(Row):
-    """One derived value. Its provenance is that of the input that became public last."""
+    """One derived value, with the provenance of the input that became public last."""
 
     service_id: str
     legal_name: str | None
@@ -409,9 +409,9 @@ class MetricsRow(Row):
 
 
 class IssuerDayRow(Row):
-    """One issuer on one day, with a further column for each metric, line item and series asked for.
+    """One issuer on one day, with a further column for each requested metric, line item and series.
 
-    Its provenance is that of the first column with a value, its licence class the strictest of all."""
+    Provenance is that of the first column with a value; the licence class is the strictest of all."""
 
     service_id: str
     legal_name: str | None
@@ -462,7 +462,7 @@ class QualityRow(Row):
 
 
 class RestatementRow(Row):
-    """A reported figure that replaced an earlier one. Its provenance is that of the later document."""
+    """A reported figure that replaced an earlier one, with the provenance of the later document."""
 
     service_id: str
     legal_name: str | None
@@ -515,7 +515,7 @@ class SeriesCatalogueRow(Row):
 class SeriesRevisionsRow(Row):
     """How the values of a series were revised after their first release, as known on a day.
 
-    A relative revision is (latest - first) / |first|. its provenance is that of the newest vintage."""
+    A relative revision is (latest - first) / |first|. Provenance is that of the newest vintage."""
 
     series: str
     frequency: Frequency
@@ -544,7 +544,7 @@ class SeriesReleaseRow(Row):
 
 
 class FactRow(Row):
-    """The latest vintage of one value of any dataset, with who it is of and where it is from."""
+    """The latest vintage of one value of any dataset, with its entity and its source."""
 
     fact_id: str
     entity_id: str

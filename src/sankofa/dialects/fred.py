@@ -82,7 +82,7 @@ async def answer(question: DialectQuestion) -> DialectReply:
     taken = (*_TAKEN, *names.split())
     for name, _ in request.query:
         if name not in taken:
-            raise InvalidParameter(printable(name), f"no such parameter; taken are: {', '.join(taken)}")
+            raise InvalidParameter(printable(name), f"no such parameter; expected one of: {', '.join(taken)}")
     return await perform(question)
 
 

@@ -20,7 +20,7 @@ SEARCH_TYPES = ("organisation", "series", "indicator")
 """In the order in which equally good matches are listed."""
 UNITS_OF_COUNT = ("issuers", "releases", "series", "indicators")
 
-_Day = date  # where a row has a field of that name
+_Day = date  # for rows with a field named `date`
 _Freshness = Annotated[
     int | None, doc("Days from the newest evidenced publication to the last capture; null without evidence.")
 ]
@@ -40,9 +40,9 @@ class SearchRow(Row, frozen=True, kw_only=True):
 
 
 class EntityMatchRow(EntityRow, frozen=True, kw_only=True):
-    """An organisation that a search found: its record, and the members of a search row."""
+    """An organisation found by search: its record plus the fields of a search row."""
 
-    type: Annotated[str, one_of((SEARCH_TYPES[0],), "`organisation`.")]
+    type: Annotated[str, one_of((SEARCH_TYPES[0],), "Always `organisation`.")]
     id: Annotated[str, doc("Organisation identifier.")]
     name: Annotated[str | None, doc("Legal name.")]
     matched: Annotated[str, doc("Name or identifier that matched the query.")]
@@ -51,17 +51,17 @@ class EntityMatchRow(EntityRow, frozen=True, kw_only=True):
 
 
 class IssuerRow(Row, frozen=True, kw_only=True):
-    """An issuer as it was knowable on a day."""
+    """An issuer as known on a day."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
     legal_name: Annotated[str | None, doc("Legal name on that day, as registered.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
     lei: Annotated[str | None, doc("Legal Entity Identifier.")]
     listings: Annotated[list[Listing], doc("Exchanges and tickers on that day.")]
-    first_available: Annotated[date, doc("Day on which its first figure known by then became public.")]
-    last_available: Annotated[date, doc("Day on which its last figure known by then became public.")]
+    first_available: Annotated[date, doc("Day on which its first figure became public.")]
+    last_available: Annotated[date, doc("Day on which its last figure known on that day became public.")]
     fact_count: Annotated[
-        int, doc("Number of facts known by then: the rows of `/v1/fundamentals` for that day.", ge=1)
+        int, doc("Number of facts known on that day: the rows of `/v1/fundamentals` for it.", ge=1)
     ]
 
 
@@ -73,7 +73,7 @@ class StatementFigureRow(FundamentalsRow, frozen=True, kw_only=True):
     ]
     sign_turned: Annotated[
         bool,
-        doc("Whether the filing has this outflow as a negative figure and proves that the sign is wrong."),
+        doc("Whether the filing reports this outflow as negative but proves that sign wrong."),
     ]
 
 
@@ -85,7 +85,7 @@ class WideStatementRow(Row, frozen=True, kw_only=True):
     unit: Annotated[str | None, doc("Unit of every value of the row; null for a bare number.")]
     cells: Annotated[
         dict[str, dict[str, str | int | None]],
-        doc("For each period_end: concept, unit, available_at, vintage, alternatives, references."),
+        doc("By period_end: concept, unit, available_at, vintage, alternatives, references."),
     ]
 
 
@@ -127,29 +127,29 @@ class NthFigureRow(NthReleaseRow, frozen=True, kw_only=True):
 
 
 class IssuerDayRow(Row, frozen=True, kw_only=True):
-    """One issuer on one day, with a further column for each metric, line item and series asked for.
+    """One issuer on one day, with a further column for each requested metric, line item and series.
 
-    Its provenance is that of the first column with a value, its licence class the strictest of all.
+    Provenance is that of the first column with a value; the licence class is the strictest of all.
     """
 
-    MORE_COLUMNS: ClassVar = {"type": ["number", "null"], "description": "A column that was asked for."}
+    MORE_COLUMNS: ClassVar = {"type": ["number", "null"], "description": "A requested column."}
 
     service_id: Annotated[str, doc("Organisation identifier.")]
     legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2.")]
-    as_of: Annotated[date, doc("Day of the row: every column is as known on it.")]
+    as_of: Annotated[date, doc("Day of the row: every column is as known on that day.")]
     age_days: Annotated[
-        dict[str, int], doc("For each column: days from the end of the year, or the observation, to `as_of`.")
+        dict[str, int], doc("By column: days from the end of the year, or from the observation, to `as_of`.")
     ]
-    units: Annotated[dict[str, str], doc("For each line item and series: unit of the value, such as USD.")]
-    missing: Annotated[dict[str, str], doc("For each column without a value: why it has none.")]
+    units: Annotated[dict[str, str], doc("By line item and series: unit of the value, such as USD.")]
+    missing: Annotated[dict[str, str], doc("By column without a value: the reason.")]
 
 
 class SeriesCatalogueRow(Row, frozen=True, kw_only=True):
     """A series, or an annual indicator of a country."""
 
     series: Annotated[str, doc("Series key, or indicator code.")]
-    name: Annotated[str | None, doc("Name of the series; built from its key where the source gives none.")]
+    name: Annotated[str | None, doc("Name of the series; built from its key if the source gives none.")]
     unit: Annotated[str | None, doc("Unit of the newest value.")]
     note: Annotated[str | None, doc("Remarks of the publisher on its newest value.")]
     frequency: Annotated[str, one_of(FREQUENCIES, "How often it is observed.")]
@@ -174,7 +174,7 @@ class SeriesReleaseRow(Row, frozen=True, kw_only=True):
 class SeriesRevisionsRow(Row, frozen=True, kw_only=True):
     """How the values of a series were revised after their first release, as known on a day.
 
-    A relative revision is (latest - first) / |first|. its provenance is that of the newest vintage.
+    A relative revision is (latest - first) / |first|. Provenance is that of the newest vintage.
     """
 
     series: Annotated[str, doc("Series key.")]
@@ -207,10 +207,10 @@ VERDICTS = ("supported", "supported_then", "contradicted", "unknown")
 
 
 class CheckRow(Row, frozen=True, kw_only=True):
-    """The verdict on a claim, and the figure that it rests on; null fields if there is none."""
+    """The verdict on a claim and the figure behind it; without a figure its fields are null."""
 
-    verdict: Annotated[str, one_of(VERDICTS, "Whether the claim is borne out.")]
-    value: Annotated[Figure | None, doc("Figure with every digit; the replaced one where supported_then.")]
+    verdict: Annotated[str, one_of(VERDICTS, "Result of the check.")]
+    value: Annotated[Figure | None, doc("Figure with every digit; for supported_then the replaced figure.")]
     unit: Annotated[str | None, doc("Unit as the source writes it.")]
     available_at: Annotated[date | None, doc("Day on which the figure became public.")]
     vintage: Annotated[int | None, doc("Number of its vintage.")]
@@ -218,7 +218,7 @@ class CheckRow(Row, frozen=True, kw_only=True):
 
 
 class RestatementRow(Row, frozen=True, kw_only=True):
-    """A reported figure that replaced an earlier one. Its provenance is that of the later document."""
+    """A reported figure that replaced an earlier one, with the provenance of the later document."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
     legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
@@ -252,18 +252,18 @@ class SourceRow(Row, frozen=True, kw_only=True):
     url: Annotated[str | None, doc("Web address of the publication.")]
     licence: Annotated[str | None, doc("SPDX id or name of its licence.")]
     licence_url: Annotated[str | None, doc("Web address of the licence.")]
-    attribution: Annotated[str, doc("Name that users of the data must give.")]
+    attribution: Annotated[str, doc("Attribution that users of the data must give.")]
     sku: Annotated[
         str | None,
         one_of((*SKUS, None), "Dataset that the source feeds; null for a source of identifiers alone."),
     ]
     countries: Annotated[list[str], doc("Country codes of its rows, ISO 3166-1 alpha-2.")]
     row_count: Annotated[
-        int, doc("Number of rows served, every vintage counted; records for a source of identifiers.", ge=0)
+        int, doc("Number of rows served, with all vintages; for a source of identifiers, of records.", ge=0)
     ]
     first_date: Annotated[date | None, doc("Earliest period_end, release date or observation.")]
     last_date: Annotated[date | None, doc("Latest period_end, release date or observation.")]
-    captured_at: Annotated[str | None, instant("When it was captured last; null in a locked view.")]
+    captured_at: Annotated[str | None, instant("Time of the last capture; null in a locked view.")]
     freshness_days: _Freshness
     rejected: Annotated[
         int | None, doc("Number of records rejected when its files were read; null in a locked view.")
@@ -271,7 +271,7 @@ class SourceRow(Row, frozen=True, kw_only=True):
 
 
 class CoverageRow(Row, frozen=True, kw_only=True):
-    """How much there is of a dataset for a country, by source."""
+    """How much of a dataset a source covers for a country."""
 
     sku: Annotated[str, one_of(SKUS, "The dataset.")]
     country: Annotated[str | None, doc("Country code, ISO 3166-1 alpha-2; null if it has none.")]
@@ -297,15 +297,15 @@ class QualityRow(Row, frozen=True, kw_only=True):
     sku: Annotated[str, one_of(SKUS, "The dataset.")]
     measure: Annotated[str, doc("Name of the measure.")]
     value: Annotated[Decimal | None, doc("Measured value; null if not measured.")]
-    floor: Annotated[Decimal | None, doc("Minimum, or for age, rejects and restatements the maximum.")]
+    floor: Annotated[Decimal | None, doc("Minimum; for age, rejects and restatements a maximum.")]
     status: Annotated[
         str | None,
         one_of(
             ("PASS", "FAIL", "UNMEASURED", None),
-            "Null if there is no floor; a floor not measured is never a pass.",
+            "Null if there is no floor. An unmeasured floor is never a pass.",
         ),
     ]
-    measured_at: Annotated[str, instant("The instant of the last capture.")]
+    measured_at: Annotated[str, instant("Instant of the last capture.")]
 
 
 class ExportRow(Row, frozen=True, kw_only=True):
@@ -324,9 +324,9 @@ class ExportRow(Row, frozen=True, kw_only=True):
     columns: Annotated[list[str], doc("Names of the columns, in order.")]
     min_tier: Annotated[
         str | None,
-        one_of(("starter", None), "Lowest tier whose keys may fetch the file; null if none is needed."),
+        one_of(("starter", None), "Lowest tier that may fetch the file; null if no key is needed."),
     ]
-    updated_at: Annotated[str, instant("The instant of the edition's last capture.")]
+    updated_at: Annotated[str, instant("Instant of the edition's last capture.")]
 
 
 class UsageRow(Row, frozen=True, kw_only=True):
@@ -345,11 +345,11 @@ class UsageRow(Row, frozen=True, kw_only=True):
 
 
 class ChangeRow(Row, frozen=True, kw_only=True):
-    """One row that is not as it was in an earlier edition."""
+    """One row that differs from an earlier edition."""
 
-    dataset: Annotated[str, one_of(FOLLOWED, "Which rows it is one of.")]
+    dataset: Annotated[str, one_of(FOLLOWED, "Dataset of the row.")]
     change: Annotated[
-        str, one_of(("added", "changed", "removed"), "Removed: withheld now, or no longer served.")
+        str, one_of(("added", "changed", "removed"), "`removed`: now withheld or no longer served.")
     ]
     key: Annotated[list[str], doc("Key of the row, unique in its dataset.")]
     row: Annotated[
@@ -379,14 +379,14 @@ class CrossRateInput(msgspec.Struct, frozen=True):
 
 
 class CrossRateRow(Row, frozen=True, kw_only=True):
-    """A rate that nobody published: computed from two that were.
+    """An unpublished rate, computed from two published ones.
 
     `source_ref` is that of the first input, `license_class` the stricter, `observed_at` the later.
     """
 
     base: Annotated[str, doc("Currency that is priced, ISO 4217.")]
     quote: Annotated[str, doc("Currency of the price, ISO 4217.")]
-    via: Annotated[str, doc("Currency that both inputs are rates of, ISO 4217.")]
+    via: Annotated[str, doc("Third currency that both inputs quote, ISO 4217.")]
     date: Annotated[_Day, doc("Date of both inputs.")]
     value: Annotated[
         Figure, doc("Quote units for one base unit, every digit, rounded half-even to 10 significant digits.")
@@ -394,9 +394,7 @@ class CrossRateRow(Row, frozen=True, kw_only=True):
     unit: Annotated[str, doc("Unit in words, e.g. `KES per NGN`.")]
     available_at: Annotated[_Day, doc("Day on which the later input became public.")]
     method: Annotated[str, one_of((DERIVED,), "Never published, always derived.")]
-    methodology_ref: Annotated[
-        str, one_of((METHODOLOGY,), "Names the formula; see `/methodology/` and this name.")
-    ]
+    methodology_ref: Annotated[str, one_of((METHODOLOGY,), "Name of the formula; see `/methodology/<name>`.")]
     inputs: Annotated[
         list[CrossRateInput], doc("Rate of the base currency, then rate of the quote currency.")
     ]

@@ -56,7 +56,7 @@ def latest_day(today: str) -> str:
 
 
 def out_of_range(field: str, day: str, latest: str) -> str | None:
-    """Why a day in a field of a file is refused; None if it is not."""
+    """Why a day in a field of a file is rejected; None if it is accepted."""
     return None if in_range(day, latest) else f"{field}: {range_fault(latest)}"
 
 
@@ -66,7 +66,7 @@ def in_range(day: str, latest: str) -> bool:
 
 
 def range_fault(latest: str) -> str:
-    """Why a day that is not in the range is refused."""
+    """The message for a day outside the range."""
     return f"outside {EARLIEST} to {latest}"
 
 
@@ -83,7 +83,8 @@ def iso_day(day: int) -> str:
 
 
 def months_before(day: date, months: int) -> date:
-    """The same day of the month, or the last one, so many months earlier; the first day of all at most."""
+    """The same day of the month, or the month's last, that many months earlier; never before the first
+    day."""
     year, month = divmod(12 * day.year + day.month - 1 - months, 12)
     if year < 1:
         return date.min
@@ -153,9 +154,9 @@ class Sessions:
         self._unsure = frozenset(_days(entry.get("unsure", "")))
 
     def after(self, day: date, instant: datetime | None = None) -> date | None:
-        """The first session that opens after an instant, on its day of publication or later; without an
-        instant, the first session of a later day. None outside of the days that the table has, and where
-        only an estimated holiday tells."""
+        """The first session that opens after an instant, on the day of publication or later; without an
+        instant, the first session of a later day. None outside the table's days, or if it depends on an
+        estimated holiday."""
         session = day + _DAY if instant is None else max(day, instant.astimezone(self._zone).date())
         if session < self._first:
             return None
@@ -180,7 +181,7 @@ def _days(written: str) -> list[date]:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """The entry of each market, under every code that it stands for."""
+    """The sessions of each market, by every code of the market."""
     entries = toml_table("sankofa.model", "sessions")
     return {code: entry for mic, entry in entries.items() for code in (mic, *entry.get("also", ()))}
 
@@ -194,7 +195,7 @@ def sessions(exchange: str) -> Sessions | None:
 
 @lru_cache(maxsize=65536)
 def tradable_from(exchange: str, day: date, instant: str | None) -> date | None:
-    """The first session of an exchange after something became public; None if that is not known."""
+    """The first session of an exchange after a publication; None if unknown."""
     calendar = sessions(exchange)
     if calendar is None:
         return None

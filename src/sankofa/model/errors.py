@@ -1,4 +1,4 @@
-"""Every error Sankofa raises on purpose, and the reasons for answers without rows (contract: ABS-1).
+"""Every error that Sankofa raises on purpose, and the reasons for answers without rows (contract: ABS-1).
 
 SankofaError
  ├─ Problem                 an answer on a surface; each class carries its HTTP status
@@ -36,7 +36,7 @@ class SankofaError(Exception):
 
 
 class Problem(SankofaError):
-    """An answer of a surface that is not the data (RFC 9457)."""
+    """An error answer (RFC 9457)."""
 
     status: ClassVar[int]
     slug: ClassVar[str]
@@ -51,12 +51,12 @@ class Problem(SankofaError):
 
     @property
     def logged(self) -> str:
-        """Details for the log; the client does not see them."""
+        """Details for the log; clients never see them."""
         return self.detail
 
 
 class InvalidParameter(Problem):
-    """400: one named parameter is at fault."""
+    """400: one parameter is wrong, and named."""
 
     status, slug, title = 400, "invalid-parameter", "Invalid parameter"
 
@@ -66,7 +66,7 @@ class InvalidParameter(Problem):
 
 
 class BadRequest(Problem):
-    """400: the request is malformed and no parameter of ours is at fault."""
+    """400: the request is malformed, apart from its parameters."""
 
     status, slug, title = 400, "bad-request", "Bad request"
 
@@ -109,12 +109,12 @@ class MethodNotAllowed(Problem):
 
 
 class PreconditionFailed(Problem):
-    """412: the file is another one than `If-Match` names; a new edition was published."""
+    """412: `If-Match` names an older file; a new edition was published."""
 
     status, slug, title = 412, "precondition-failed", "Precondition failed"
 
     def __init__(self) -> None:
-        super().__init__("If-Match names none of what is served now.")
+        super().__init__("If-Match does not match the current file.")
 
 
 class RangeNotSatisfiable(Problem):
@@ -170,7 +170,7 @@ class StoreUnavailable(Problem):
 
 
 class OperatorError(SankofaError):
-    """A message for the person at the command line; no traceback is shown for it."""
+    """A message for the person at the command line, shown without a traceback."""
 
 
 class SettingsError(OperatorError):
@@ -182,7 +182,7 @@ class SourceError(OperatorError):
 
 
 class FormatError(OperatorError):
-    """A file is not of its source's format at all; nothing of it is kept."""
+    """A file is not in its source's format; nothing of it is kept."""
 
 
 class EditionError(OperatorError):
@@ -194,7 +194,7 @@ class CheckFailed(OperatorError):
 
 
 class BuildFailed(OperatorError):
-    """A row of the ledger stopped the build of an edition: a defect, named with the capture of the row."""
+    """A ledger row stopped the build of an edition: a defect. The message names the row's capture."""
 
     def __init__(self, message: str, trace: str) -> None:
         super().__init__(message, trace)
@@ -206,9 +206,9 @@ class BuildFailed(OperatorError):
 
 
 def problem_of(failure: Exception) -> Problem:
-    """The answer to an unexpected failure.
+    """The Problem for an unexpected failure.
 
-    Running out of file descriptors or memory is temporary and no defect.
+    Running out of file descriptors or memory is temporary, not a defect.
     """
     codes = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
     if isinstance(failure, OSError) and failure.errno in codes:
@@ -217,7 +217,7 @@ def problem_of(failure: Exception) -> Problem:
 
 
 class Suggestion(msgspec.Struct, frozen=True):
-    """Another question that may have rows."""
+    """Another request that may have rows."""
 
     path: str
     arguments: dict[str, str]
@@ -225,7 +225,7 @@ class Suggestion(msgspec.Struct, frozen=True):
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """Why an answer has no rows."""
+    """The reason for an answer without rows."""
 
     reason: str
     """One of `ABSENCES`."""
@@ -236,18 +236,18 @@ class Absence(msgspec.Struct, frozen=True):
 
 
 ABSENCES: Final[Mapping[str, str]] = {
-    "annual_indicator": "It is an annual indicator, whose dated series has another key.",
+    "annual_indicator": "It is an annual indicator; its dated series has another key.",
     "dated_series": "It is a series, not an annual indicator.",
     "end_of_list": "The pages of the list end here.",
     "figures_of_predecessor": "The figures are under the service_id of a predecessor.",
     "left_out": "No value could be computed exactly on that day; `missing` has the reasons.",
     "no_figures": "The organisation has identifiers and no figures.",
     "no_match": "Nothing passes the filters.",
-    "not_covered": "The dataset has nothing of the country.",
+    "not_covered": "The dataset has nothing for the country.",
     "not_reported": "The organisation does not report the line item.",
-    "not_yet_known": "It became known only after the day asked for.",
+    "not_yet_known": "It became known only after the requested day.",
     "nothing_known": "Nothing that matches was public on the day of the locked view.",
-    "outside_dates": "Its values are of other dates.",
+    "outside_dates": "It has values for other dates only.",
     "unknown_code": "There is no such series or indicator.",
     "unknown_line_item": "There is no such line item.",
     "unknown_organisation": "There is no such organisation.",

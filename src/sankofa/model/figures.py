@@ -1,5 +1,5 @@
 """Exact figures: every digit of the source, never through a float (contract: FIG-1, FIG-3); and their units.
-Claims about figures: a value and a period as people write them, and whether a figure bears one out.
+Claims about figures: a value and a period as people write them, and whether a figure supports one.
 
 The World Bank writes unit and remark in parentheses after a name: "Unemployment, total (% of total labor
 force) (modeled ILO estimate)". Other publishers use one field. `unit` is the unit, `note` is the remark.
@@ -21,7 +21,7 @@ from sankofa.model.countries import currency
 from sankofa.model.days import parse_day
 from sankofa.model.limits import limit
 
-# Most figures are written as they should be: a whole number, or a decimal whose last digit counts.
+# Most figures are already in this form: a whole number, or a decimal without trailing zeros.
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]{1,3}(?:[. '\u00a0\u202f]?[0-9]{3})*+,[0-9]+|[-+]?[0-9]+,[0-9]+")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:[, '\u00a0\u202f][0-9]{3})++(?:\.[0-9]*)?")
@@ -33,9 +33,8 @@ _LARGEST_EXPONENT = limit(  # far beyond any amount of money; keeps "1e999999" f
 def exact(text: str) -> str:
     """The one way a figure is written: a plain decimal, no exponent, no trailing fraction zeros.
 
-    Two spellings of one figure ("5", "5.00", "5e0") become equal, so that reporting it again is
-    not mistaken for a restatement. Raises ValueError for what is not a finite number, without
-    repeating it: in a row gone astray it may be a name.
+    Spellings of one figure ("5", "5.00", "5e0") become equal, so that repeating it is no restatement. Raises
+    ValueError for anything but a finite number, and never repeats the text: it may be a misplaced name.
     """
     if len(text) <= _LARGEST_EXPONENT and _PLAIN.match(text):
         return "0" if text == "-0" else text
@@ -60,7 +59,7 @@ def exact(text: str) -> str:
 
 
 def figure_in(field: str, text: str) -> str:
-    """The figure in a field of a file; empty if that is. Raises ValueError, which names the field."""
+    """The figure in a field of a file, empty for an empty field. Raises ValueError, which names the field."""
     try:
         return exact(text) if text else ""
     except ValueError as failure:
@@ -102,12 +101,12 @@ _BY_CODE: Final = {
     "ZG": "annual %",
     "ZS": "%",
 }
-"""Units that one of the last parts of a World Bank code names: `NY.GDP.MKTP.CD`, `FP.CPI.TOTL.ZG`."""
+"""Units by the last parts of World Bank codes, such as CD in `NY.GDP.MKTP.CD`."""
 PEOPLE: Final = "people"
 
 
 class Unit(NamedTuple):
-    """A unit, and what else its publisher says of the figures; each is empty if nothing is said."""
+    """A unit and the publisher's remarks on the figures; empty if not given."""
 
     unit: str = ""
     note: str = ""
@@ -115,7 +114,7 @@ class Unit(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def read_unit(text: str) -> Unit:
-    """A unit as a publisher writes it into a field, its remarks apart: `percent change, period average`."""
+    """Splits a publisher's unit field into unit and remarks: `percent change, period average`."""
     written = _split(text.strip())
     if written.unit or _REMARK.match(text):
         return written
@@ -126,8 +125,8 @@ def read_unit(text: str) -> Unit:
 def unit_of_indicator(name: str, code: str = "") -> Unit:
     """The unit of an indicator by its name, else by its code.
 
-    The unit is in the last parentheses that hold one; what stands with it or behind it is the note. A name
-    without parentheses that counts people is in people.
+    The unit is in the last parentheses that hold one; text beside or after it is the note. A name without
+    parentheses that counts people has the unit people.
     """
     notes: list[str] = []
     rest = name.strip()
@@ -156,7 +155,7 @@ def _unit_of_code(code: str) -> str:
 
 
 def _split(text: str) -> Unit:
-    """A unit and the remarks before and behind it; no unit if no part is one."""
+    """A unit and the remarks before and after it; no unit if no part is one."""
     notes: list[str] = []
     while (group := _GROUP.search(text)) and group.start() and not _UNIT.search(group[1]):
         notes.insert(0, group[1].strip())
@@ -205,19 +204,19 @@ _MOST_RELATIVE: Final = Decimal("0.05")
 
 
 class ClaimedValue(NamedTuple):
-    """A claimed value: the number, how far from it a figure may be, and the units it was written with."""
+    """A claimed value: the number, the tolerance for a figure, and the units it was written with."""
 
     number: Decimal
     tolerance: Decimal
     percent: bool
     scaled: bool
-    """Whether a word such as `bn` is beside the number."""
+    """Whether the number has a word such as `bn`."""
     currency: str | None
-    """The currency beside the number."""
+    """The currency written with the number."""
     unit: str | None
 
     def bears_out(self, figure: Decimal, unit: str | None) -> bool | None:
-        """Whether a figure is what is claimed; None if their units cannot be compared."""
+        """Whether a figure supports the claim; None if their units cannot be compared."""
         if self.percent:
             if unit == "ratio":
                 return self._is_near(figure, -2)
@@ -249,7 +248,7 @@ class ClaimedPeriod(NamedTuple):
 
 
 def read_claim(value: str, unit: str | None) -> ClaimedValue:
-    """Raises ValueError for what is no number as people write one."""
+    """Reads a number as people write it. Raises ValueError."""
     match = _VALUE.fullmatch(_SPACES.sub(" ", value.strip()))
     if match is None or int(match["sign"] == "(") != len(match["close"] + match["last"]):
         raise ValueError("expected a number such as 2.9bn, 291.9 million, 1,234.5 or 12%")
@@ -259,7 +258,7 @@ def read_claim(value: str, unit: str | None) -> ClaimedValue:
     if unit and (own := _scale_of_claim(unit)[1]):
         currencies.add(_currency_of(own))
     if len(currencies) > 1 or (None in currencies and (match["code"] or code)):
-        raise ValueError("names another currency than `unit`, or none that is known")
+        raise ValueError("its currency is unknown or differs from `unit`")
     digits = match["point"] or match["comma"].translate({ord("."): None, ord(","): "."})
     whole, _, decimals = re.sub("[, ]", "", digits).partition(".")
     number = Decimal(f"{whole or 0}{'.' if decimals else ''}{decimals}")
@@ -308,7 +307,7 @@ def _scale_of_claim(unit: str) -> tuple[int, str]:
 
 
 def _scale_of_figures(unit: str) -> tuple[int, str]:
-    """The power of ten that a unit names, and the unit without it: `billion US dollars`."""
+    """The power of ten in a unit, and the unit without it: `billion US dollars`."""
     names = unit.split()
     for at in (0, -1):
         if names and len(names[at]) > 1 and names[at].lower() in _SCALES:
@@ -318,7 +317,7 @@ def _scale_of_figures(unit: str) -> tuple[int, str]:
 
 
 def read_period(text: str) -> ClaimedPeriod:
-    """Raises ValueError for what is no year, day or START..END."""
+    """Reads a year, a day or START..END. Raises ValueError."""
     text = text.strip()
     if re.fullmatch("[12][0-9]{3}", text):
         return ClaimedPeriod(int(text), None, None)

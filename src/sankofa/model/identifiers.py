@@ -1,10 +1,10 @@
 """Identifiers of organisations: exchanges, registers, check digits, and the service_id issued from them.
 
 An exchange has one name, as people write it in EXCHANGE:TICKER, and the codes that mean it. An unlisted code
-is its own name. The two-letter FIGI codes are read only from FIGI sources: elsewhere `NL` is the Netherlands.
+is its own name. Two-letter FIGI codes are read from FIGI sources only: elsewhere `NL` is the Netherlands.
 
-python-stdnum decides which LEI and ISIN are valid. The tables here recognise the valid ones many times
-faster, and leave all others to stdnum; a test compares the two.
+python-stdnum decides which LEI and ISIN are valid. The tables here recognise valid ones many times faster and
+pass all others to stdnum; a test compares the two.
 """
 
 import hashlib
@@ -39,8 +39,8 @@ def market_codes(name: str) -> tuple[str, ...]:
 def exchange_of_figi(code: str) -> str | None:
     """The name of the exchange behind a code of the FIGI standard; None for other venues.
 
-    Most codes are of trading platforms, off-exchange reporting and whole countries: a share has a hundred
-    of them, and EXCHANGE:TICKER only where it is listed.
+    Most codes belong to trading platforms, off-exchange reporting and whole countries. A share has a hundred
+    of them, but EXCHANGE:TICKER only where it is listed.
     """
     return _OF_FIGI.get(code.strip().upper())
 
@@ -54,7 +54,7 @@ class _Register(NamedTuple):
     code: str
     numbers: _Rewrites
     under: Mapping[str, _Rewrites]
-    """Rules for one spelling of the register only; they are tried before `numbers`."""
+    """Rules for one spelling of the register, tried before `numbers`."""
 
 
 def register_code(spelling: str) -> str:
@@ -64,7 +64,7 @@ def register_code(spelling: str) -> str:
     return register.code if register else written
 
 
-@lru_cache(maxsize=1 << 16)  # a buyer is a party of thousands of releases
+@lru_cache(maxsize=1 << 16)  # a buyer appears in thousands of releases
 def one_spelling(spelling: str, number: str) -> tuple[str, str]:
     """A register and a number (in upper case, single spaces) in canonical form."""
     written = _folded(spelling)
@@ -129,9 +129,9 @@ def _issues(country: str) -> bool:
 
 ID_TYPES: Final = ("lei", "registry", "isin", "ticker", "figi", "aggregator")
 FREE_ID_TYPES: Final = ("lei", "ticker")
-"""The types that every tier is given; the others are the paid crosswalk."""
+"""The types that every tier gets; the others are the paid crosswalk."""
 STRONG: Final = ("lei", "registry", "isin", "ticker")
-"""The types that identify an organisation by themselves, strongest first (contract: ENT-2)."""
+"""The types that identify an organisation on their own, strongest first (contract: ENT-2)."""
 SEC_CIK: Final = "US-SEC-CIK"
 SERVICE_ID_PATTERN: Final = r"^[A-Za-z0-9]+$"
 ENTITY_ID_PATTERN: Final = r"^(DC[A-Za-z0-9]+|[A-Z]{3})$"
@@ -172,7 +172,7 @@ def parse_identifier(text: str) -> Identifier:
 
 
 def stored_identifier(text: str) -> Identifier:
-    """The identifier behind `str(Identifier)`: one that was verified before it was stored."""
+    """Reads a stored `str(Identifier)`, which was verified before it was stored."""
     id_type, _, rest = text.partition(":")
     if id_type not in _WITH_SCHEME:
         return Identifier(id_type, None, rest)
@@ -181,8 +181,8 @@ def stored_identifier(text: str) -> Identifier:
 
 
 def free_location(text: str) -> str:
-    """A stored `str(Identifier)` as the location in a `source_ref`, which every tier reads: without its value
-    where that is of the paid crosswalk.
+    """A stored `str(Identifier)` as the location in a `source_ref`. Every tier reads it, so it leaves out
+    values of the paid crosswalk.
     """
     id_type, scheme, _ = stored_identifier(text)
     return text if id_type in FREE_ID_TYPES else f"{id_type}:{scheme}" if scheme else id_type
@@ -208,7 +208,7 @@ def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Iden
     if id_type == "figi":
         return Identifier("figi", None, _checked(figi, "FIGI", value))
     value = " ".join(value.split())
-    if id_type != "aggregator":  # which may tell its ids by case
+    if id_type != "aggregator":  # an aggregator's ids may differ by case only
         value = value.upper()
     if not _VALUE.match(value):
         raise ValueError(f"a {id_type} of 1 to 64 printable characters is expected")
@@ -225,10 +225,9 @@ def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Iden
 
 
 def stored_lookup_key(text: str) -> str:
-    """The key that a stored `str(Identifier)` is looked up by: without case and spaces, which people type
-    differently.
+    """The lookup key of a stored `str(Identifier)`, without case and spaces, which people type differently.
 
-    A registry number is looked up without its registry, so one key may lead to several organisations.
+    The key of a registry number leaves out the registry, so one key may match several organisations.
     """
     id_type, _, value = text.partition(":")
     scheme = ""

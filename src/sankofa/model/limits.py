@@ -1,7 +1,7 @@
 """Bounds on what comes from outside: bytes, counts and waits.
 
-`limit` stands where the constant is. docs/reference/limits.md lists all of them, and the tests fail for one
-that no test goes beyond (`pytest.mark.limit`).
+`limit` declares a bound where its constant is defined. docs/reference/limits.md lists all bounds. The tests
+fail if no test exceeds a bound (`pytest.mark.limit`).
 """
 
 import sys

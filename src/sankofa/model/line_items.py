@@ -1,14 +1,14 @@
 """Our line items, the concepts served under each, and the routes to each (`routes.toml`, `breakdowns.toml`).
 
-A concept is served under the one item it is exact for (`served`). Other concepts lead to an item by a route
-only, and are served under their own name. A concept that merely looks alike has neither: cash with restricted
-cash is not cash. An inexact figure is worse than none.
+A concept is served under the one item that it matches exactly (`served`). Other concepts reach an item by a
+route only, and are served under their own names. A concept that is merely similar gets neither: cash with
+restricted cash is not cash. An inexact figure is worse than none.
 
 A route is one concept, or a sum or difference of concepts of one filing and context. It may have conditions:
 `unless` (concepts whose presence shows that something is missing), `at_least` (parts that it cannot be
 smaller than), `confirm` (an equation of the same filing that must hold) and `members ... of ...` (a total
-whose reported members add up to it, so that unreported members are zero). A test checks that all
-of it fits together.
+whose reported members add up to it, so unreported members are zero). A test checks that routes and breakdowns
+are consistent.
 """
 
 import re
@@ -28,7 +28,7 @@ _TERM: Final = re.compile(r"\s*+([+-]?)\s*+([\w:-]+)")
 
 
 class Term(NamedTuple):
-    """A concept, added or taken away."""
+    """A concept, added or subtracted."""
 
     sign: int
     concept: str
@@ -48,51 +48,52 @@ class Breakdown(NamedTuple):
     within: Mapping[str, frozenset[str]]
     """For a member that is a sum of others, those others."""
     positive: bool
-    """Whether nothing in it can be negative: then a total of zero has no members."""
+    """Whether nothing in it can be negative, so that a total of zero has no members."""
     concepts: frozenset[str]
-    """The members, and what the totals are had from."""
+    """The members, and the concepts that the totals come from."""
     order: Mapping[str, int]
-    """By member, its place among them."""
+    """The position of each member."""
 
 
 class Route(NamedTuple):
     item: str
     number: int
-    """Its place among the routes of the item."""
+    """Position among the item's routes."""
     terms: Sum
     members: str
-    """The mark of members to be added; empty if none are."""
+    """The mark of the members to add; empty if there are none."""
     of: tuple[str, ...]
-    """The breakdowns that have to close."""
+    """The breakdowns that must close."""
     unless: tuple[str, ...]
     named: tuple[str, ...]
-    """`unless` as the file has it: concepts, and groups of them by `@` and their name."""
+    """`unless` as written in the file: concepts, and groups as `@` and a name."""
     at_least: tuple[Sum, ...]
     within: str
-    """The concept that the value cannot be larger than, whatever their signs; empty if there is none."""
+    """The concept that limits the absolute value; empty if there is none."""
     confirm: str
     served: bool
     since: str
     why: str
     guards: frozenset[str]
-    """The concepts of `unless`, `at_least` and `within`: without any of them in a filing none closes it."""
+    """The concepts of `unless`, `at_least` and `within`. A filing without any of them cannot close the
+    route."""
     is_nothing: bool
     """Whether the value can only be zero."""
 
     @property
     def single(self) -> str:
-        """The concept, where the route is nothing but one as it is reported; else empty."""
+        """The concept, if the route is a single reported concept; else empty."""
         plain = len(self.terms) == 1 and self.terms[0].sign > 0 and not self.members
         return self.terms[0].concept if plain else ""
 
     @property
     def guarded(self) -> bool:
-        """Whether more than its own terms decides if it is exact."""
+        """Whether exactness depends on more than its own terms."""
         return bool(self.members or self.guards or self.confirm)
 
     @property
     def text(self) -> str:
-        """As a reader of the page sees it."""
+        """The route in words, for the documentation."""
         parts = [written(self.terms)] if self.terms else []
         if self.members:
             parts.append(f"the members for {self.members} of " + " and of ".join(self.of))
@@ -122,13 +123,13 @@ class AccountingIdentity(NamedTuple):
 
     name: str
     items: tuple[Term, ...]
-    """Line items and concepts, by sign: they add up to nothing."""
+    """Line items and concepts with their signs; they add up to zero."""
     optional: tuple[Term, ...]
-    """Concepts that may take part, where they are reported."""
+    """Further concepts that take part if reported."""
     doubted: tuple[str, ...]
-    """The items of which another route is taken where that satisfies the equation."""
+    """Items that take another route if it satisfies the equation."""
     refused: tuple[str, ...]
-    """The items of which no route is used where every member is reported and nothing satisfies it."""
+    """Items without a value if every member is reported but no route satisfies the equation."""
     column: bool
     """Whether it must hold between the latest figures of any filings."""
 
@@ -145,17 +146,17 @@ class RouteTable:
     """By name, the equations of which one must hold; `$` is the value of the route."""
     identities: tuple[AccountingIdentity, ...]
     parts: Mapping[str, tuple[Sum, ...]]
-    """By item, the sums that no figure of it can be less than."""
+    """By item, sums that its figure cannot be less than."""
     magnitudes: frozenset[str]
-    """The items that are outflows by their nature, so that a negative figure has its sign turned."""
+    """Items that are always outflows: a negative figure gets its sign turned."""
     wholes: Mapping[str, str]
-    """By item, the item that no figure of it can be larger than."""
+    """By item, the item that its figure cannot exceed."""
     signed: frozenset[str]
-    """The items of either sign that is turned where only the other one satisfies an equation."""
+    """Items of either sign, turned if only the other sign satisfies an equation."""
 
     @cached_property
     def concepts(self) -> frozenset[str]:
-        """Every concept that takes part in anything."""
+        """Every concept in use."""
         concepts = {term.concept for routes in self.routes.values() for r in routes for term in r.terms}
         concepts.update(c for routes in self.routes.values() for r in routes for c in r.unless)
         sums = [s for routes in self.routes.values() for r in routes for s in r.at_least]
@@ -189,7 +190,7 @@ def table() -> RouteTable:
 
 
 def parse(text: str) -> RouteTable:
-    """Raises ValueError for what is no sum of concepts."""
+    """Reads a sum of concepts. Raises ValueError."""
     tables = tomllib.loads(text)
     breakdowns = {name: _breakdown(name, one) for name, one in tables.get("breakdowns", {}).items()}
     confirmations = {
@@ -215,7 +216,7 @@ def parse(text: str) -> RouteTable:
 
 
 def _own(item: str) -> Route:
-    """A figure under the item's own name, as documents have it, comes before every concept."""
+    """A figure under the item's own name, as in documents, comes before every concept."""
     why = "The item itself, as taken from a document."
     return Route(item, 0, (Term(1, item),), "", (), (), (), (), "", "", True, "", why, frozenset(), False)
 
@@ -246,14 +247,14 @@ def _route(item: str, number: int, entry: dict[str, Any], groups: Mapping[str, s
 
 
 def _unless(text: str, own: set[str], groups: Mapping[str, str], where: str) -> tuple[str, ...]:
-    """The concepts named, and those of the groups named with an @, without the route's own terms."""
+    """The named concepts and groups (`@`), without the route's own terms."""
     excluded: dict[str, None] = {}
     for name in text.split():
         if name.startswith("@") and name[1:] not in groups:
             raise ValueError(f"{where}: no group {name[1:]}")
         for concept in groups[name[1:]].split() if name.startswith("@") else (name,):
             if not _NAME.fullmatch(concept):
-                raise ValueError(f"{where}: {concept!r} is no concept")
+                raise ValueError(f"{where}: {concept!r} is not a concept")
             if concept not in own:
                 excluded[concept] = None
     return tuple(excluded)
@@ -269,7 +270,7 @@ def _sum(text: str, where: str, also: str = "") -> Sum:
             raise ValueError(f"{where}: cannot read {rest!r}")
         sign, name = match.groups()
         if name != also and not _NAME.fullmatch(name):
-            raise ValueError(f"{where}: {name!r} is no concept and no line item")
+            raise ValueError(f"{where}: {name!r} is neither a concept nor a line item")
         if terms and not sign:
             raise ValueError(f"{where}: expected + or - before {name}")
         terms.append(Term(-1 if sign == "-" else 1, name))
@@ -292,7 +293,7 @@ def _breakdown(name: str, entry: dict[str, Any]) -> Breakdown:
     for whole, parts in within.items():
         strange = ({whole} | parts) - members.keys()
         if strange:
-            raise ValueError(f"breakdowns.{name}: {', '.join(sorted(strange))} is no member")
+            raise ValueError(f"breakdowns.{name}: {', '.join(sorted(strange))} is not a member")
     totals = tuple(_sum(total, f"breakdowns.{name}") for total in entry["totals"])
     concepts = members.keys() | {term.concept for total in totals for term in total}
     positive = bool(entry.get("positive", False))
@@ -333,8 +334,8 @@ def statement_kind(line_item: str) -> str:
 def line_item(concept: str) -> str:
     """The one name a concept is served under; a plain line item is served as itself.
 
-    An unmapped concept keeps its own name in snake_case. Where that would read as one of our items
-    (`us-gaap:Cash`, an issuer's own `Revenue`), its taxonomy goes before it: it is not that item.
+    An unmapped concept keeps its own name in snake_case. If that would read as one of our items
+    (`us-gaap:Cash`, an issuer's own `Revenue`), the taxonomy is put before it.
     """
     _, colon, local_name = concept.partition(":")
     if not colon:
@@ -344,7 +345,7 @@ def line_item(concept: str) -> str:
 
 
 def routes(line_item: str) -> tuple[Route, ...]:
-    """The routes to a line item, the first that is open to be taken; the first is always the item itself."""
+    """The routes to a line item, in order of preference. The first is always the item itself."""
     return table().routes.get(line_item, ())
 
 

@@ -1,7 +1,7 @@
 """Observations: annual indicators of countries, and dated series; the columns they travel in; their names.
 
-A table of two million values is some hundred thousand columns. Adapters,
-the ledger and the edition builder handle whole columns, not single values.
+Adapters, the ledger and the edition builder handle whole columns, not single values: a table of two million
+values has only some hundred thousand columns.
 """
 
 import re
@@ -17,9 +17,9 @@ FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
 INDICATOR_PATTERN: Final = SERIES_PATTERN
 ASKED_SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._:-]*$"
-"""Series keys in requests: those of annual tables have colons, `WDI:<indicator>:<alpha-3>`."""
+"""Series keys in requests. Keys for annual tables have colons: `WDI:<indicator>:<alpha-3>`."""
 TABLED: Final = "WDI:"
-"""How the keys of the series of annual tables begin; no published series has a colon in its key."""
+"""Prefix of series keys for annual tables; no published series has a colon in its key."""
 SERIES_TYPE_PATTERN: Final = "^[a-z][a-z0-9_]*$"
 LONGEST_CODE: Final = limit("series key or indicator code", 64, "characters", "the row is rejected; 400")
 LONGEST_TYPE: Final = limit("series_type", 32, "characters", "the row is rejected; 400")
@@ -39,16 +39,16 @@ class AnnualColumn(NamedTuple):
     values: Mapping[str, str]
     """By year; empty if the table lists the year without one."""
     covers: frozenset[str] | None
-    """The years the table lists, with or without a value; one without is withdrawn. None if the table
-    lists only years that have a value; then a year that is missing is no longer part of it."""
+    """The years the table lists; a listed year without a value is withdrawn. None if the table lists only
+    years with a value; then a missing year is withdrawn."""
     name: str = ""
-    """The indicator in words, where the table has them."""
+    """The indicator in words, if the table names it."""
     unread: frozenset[str] = frozenset()
-    """Years whose value could not be read; they are neither set nor withdrawn."""
+    """Years with an unreadable value; they are neither set nor withdrawn."""
 
 
 class ReportedValue(NamedTuple):
-    """One value of a series as one release gives it."""
+    """One value of a series in one release."""
 
     date: str
     release: str
@@ -57,7 +57,7 @@ class ReportedValue(NamedTuple):
     """Empty if the release withdraws it."""
     unit: str
     location: str
-    """Where in the document; empty if the date says it."""
+    """Location in the document; empty if the date gives it."""
     evidenced: bool = True
     """False if the day of capture replaces an unknown day of publication."""
 
@@ -69,11 +69,11 @@ class SeriesColumn(NamedTuple):
     series_type: str
     frequency: str
     country: str
-    """Alpha-2; empty if the series is of no one country."""
+    """Alpha-2; empty if the series has no single country."""
     document: str
     values: list[ReportedValue]
     on_its_day: bool = False
-    """True if a value that is new is public on the day it is of (a reference rate)."""
+    """True if new values are public on their own date, as reference rates are."""
 
 
 class SeriesInfo(NamedTuple):
@@ -87,17 +87,18 @@ class SeriesInfo(NamedTuple):
 
 
 class SeriesKinds:
-    """The kinds that rows give to one key. A key is one of them: one series_type and one frequency.
+    """The kinds that rows give one key. The key gets one of them: one series_type and one frequency.
 
-    It is the kind that became public first; then the finer frequency, then the family by its letters. So the
-    order of ingestion decides nothing, and a kind that became public after a day changes nothing known on it.
+    The kind that became public first wins, then the finer frequency, then the family in alphabetical order.
+    So the order of ingestion does not matter, and a kind that became public later changes nothing known
+    before.
     """
 
     def __init__(self) -> None:
         self._first_public: dict[tuple[str, str], str] = {}
 
     def add(self, series_type: str, frequency: str, public: str) -> None:
-        """A row of this kind became public on a day."""
+        """Adds a row of this kind that became public on a day."""
         kind = (series_type, frequency)
         self._first_public[kind] = min(public, self._first_public.get(kind, public))
 
@@ -133,7 +134,7 @@ def series_key(text: str) -> str:
 
 
 def tabled_series(indicator: str, country_code: str) -> str:
-    """The key of the series that an annual indicator of a country (alpha-2) is, if it is known."""
+    """The series key for an annual indicator of a country (alpha-2)."""
     return f"{TABLED}{indicator}:{alpha3_of().get(country_code, country_code)}"
 
 
@@ -147,10 +148,10 @@ def currency_pair(series: str) -> tuple[str, str] | None:
 
 
 def quoted_in(series: str) -> str:
-    """The country (alpha-2) whose currency a rate is quoted in; empty for other series.
+    """The country (alpha-2) of a rate's quoted currency; empty for other series.
 
-    The first two letters of an ISO 4217 code are those of its country: FX.EUR.ZAR is of ZA. A currency of
-    several countries (EUR, XOF) is of none of them.
+    For FX.EUR.ZAR it is ZA: an ISO 4217 code begins with its country. Currencies of several countries (EUR,
+    XOF) have none.
     """
     pair = currency_pair(series)
     return country(pair[1][:2]) or "" if pair else ""
@@ -182,7 +183,7 @@ def _names() -> dict[str, dict[str, str]]:
 
 
 def series_name(series: str, family: str, frequency: str, country: str) -> str:
-    """A series in words: those of its key, family, frequency and country.
+    """A series in words, from its key, family, frequency and country.
 
     `WEO.NGDP_RPCH.GH` is "Real GDP growth, Ghana (IMF WEO)", `COMMODITY.PALM-OIL` "Commodity price: palm oil,
     monthly".

@@ -30,25 +30,25 @@ _MONTHS = {
     for days in range(low, high + 1)
 }
 _OVERLAP = 25
-"""Days by which two periods must overlap to be of the same time."""
+"""Days by which two periods must overlap to count as the same period."""
 _SAME_END = 7
 """Days from one year-end within which two others are less than half a month apart."""
 DWARFED: Final = 4
-"""A year-end with this many times fewer figures than another close to it is not the year's."""
+"""A year-end is discarded if a year-end close to it has this many times more figures."""
 
 Year = tuple[int | None, int]
 """The first and the last day of a financial year; only the last where the first is not reported."""
 
 
 class YearEvidence(NamedTuple):
-    """One reported duration (or a declared period), and the day it became known. Ordinals."""
+    """One reported duration or declared period, and the day it became known, as ordinals."""
 
     known: int
     start: int | None
     end: int
     declared: str | None = None
     facts: int = 1
-    """How many figures of it became known that day."""
+    """Number of its figures that became known that day."""
     rounded: bool = False
     """Whether its source rounds dates to month ends."""
 
@@ -91,14 +91,14 @@ class KnownYears:
 class FullYears(KnownYears):
     """Full years, without trailing twelve months that end on another day than the financial year.
 
-    Other durations known by then tell the two apart. A year ends where more figures say it does: those
-    of full years, of half-years and of nine months (which begin with the year), each counted by the duration
-    that has most; where as many say so, it is where it was first said to be. More figures of twelve months
-    than the other year has stand for themselves: that is an annual report after a change of the year-end. And
-    a stray year, of a fraction of the figures of another one within a year or a few days of it, is none.
+    Other durations known by then tell the two apart. The year ends on the day with the most figures. Full
+    years, half-years and nine months (which begin with the year) are counted, each year-end by its best
+    duration; on a tie the first reported year-end wins. Twelve months with more figures than the other year
+    are kept: they are an annual report after a change of the year-end. A stray year, with a fraction of the
+    figures of another within a year or a few days of it, is dropped.
 
-    A year known only by rounded dates is left out where an exact year-end is close to it: they are one year.
-    Rounding is a fault of the source and not what the filing says, so here the exact date may come later.
+    A year known only by rounded dates is left out if an exact year-end is close to it: they are one year.
+    Rounding is a fault of the source, not of the filing, so the exact date may come later here.
     """
 
     def __init__(self, durations: Sequence[tuple[YearEvidence, int]]) -> None:
@@ -112,7 +112,7 @@ class FullYears(KnownYears):
             self._leave_out_rounded({(e.start, e.end) for e in full if not e.rounded})
 
     def known_by(self, day: int) -> list[Year]:
-        """The full years known on a day and not doubted on that day."""
+        """The full years known, and not doubted, on a day."""
         years = self._known_by.get(day)
         if years is None:
             years = self._known_by[day] = [
@@ -135,7 +135,7 @@ class FullYears(KnownYears):
 
 
 def close_to(ends: Sequence[int], day: int) -> bool:
-    """Whether one of the ends, which are in order, is within what rounding moves a date, not on the day."""
+    """Whether one of the sorted ends is close enough to the day to be its rounded date."""
     at = bisect_left(ends, day - ROUNDED_WITHIN)
     near = ends[at : bisect_right(ends, day + ROUNDED_WITHIN)]
     return bool(near) and day not in near
@@ -155,14 +155,14 @@ def _doubts(years: Sequence[Year], durations: Sequence[tuple[YearEvidence, int]]
 
 
 def _agree(year_ends: Sequence[int]) -> bool:
-    """Whether all say that the year ends on about one day, as they do of nearly every issuer."""
+    """Whether all durations agree on about one day for the year-end, as for nearly every issuer."""
     return all(
         abs((year_end - year_ends[0] + YEAR / 2) % YEAR - YEAR / 2) <= _SAME_END for year_end in year_ends
     )
 
 
 def _crowded(ends: Sequence[int]) -> bool:
-    """Whether two year-ends, which are in order, are too close to be those of two years."""
+    """Whether two sorted year-ends are too close to belong to two years."""
     return any(after - before <= ROUNDED_WITHIN for before, after in pairwise(ends))
 
 
@@ -181,7 +181,7 @@ def _switch_days(start: int, end: int, claims: Sequence[_YearEndClaim]) -> list[
 
 
 class _Tally:
-    """Counts the figures known so far that speak for and against one full year."""
+    """Counts the figures known so far for and against one full year."""
 
     def __init__(self, start: int, end: int) -> None:
         self._start, self._end = start, end
@@ -194,7 +194,7 @@ class _Tally:
         """Figures of full years that end on this day, and on another day too close to it."""
 
     def concerns(self, claim: _YearEndClaim) -> bool:
-        """Whether it overlaps the year or, for a full year, lies within a year of it."""
+        """Whether a duration overlaps the year or, for a full year, lies within a year of it."""
         e = claim.evidence
         reach = -YEAR if claim.months == 12 else _OVERLAP
         return e.end > self._start + reach and (e.start or 0) < self._end - reach

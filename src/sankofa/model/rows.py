@@ -30,12 +30,12 @@ def one_of(words: Iterable[str | None], description: str) -> Meta:
 
 
 def instant(description: str) -> Meta:
-    """Describes a field with an instant, as RFC 3339 writes it."""
+    """Describes a field that holds an RFC 3339 instant."""
     return Meta(description=description, extra_json_schema={"format": "date-time"})
 
 
 class State(IntEnum):
-    """Its value, or why there is none."""
+    """Whether a metric has a value, or why it has none."""
 
     STANDS = 0
     NOT_PUBLISHED = 1
@@ -50,13 +50,13 @@ REASONS: dict[State, str] = {state: state.name.lower() for state in State if sta
 
 
 def panel_key(*values: str) -> str:
-    """The key of the rows that have these values of the filters; of all rows if there are no filters."""
+    """The key of the rows with these filter values; without filters, of all rows."""
     return "|".join(values)
 
 
 Figure = Annotated[Decimal, Meta(extra={"figure": True})]
-"""A figure as it was given, every digit kept, as against a number rounded to ten digits."""
-_Day = date  # where a row has a field of that name
+"""A figure with every digit of its source, unlike a number rounded to ten digits."""
+_Day = date  # for rows with a field named `date`
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
         str,
         one_of(
             PERIOD_TYPES,
-            "Kind of period, from its dates. TTM: twelve months that end on no year-end of the issuer.",
+            "Kind of period, from its dates. TTM: twelve months that do not end on the issuer's year end.",
         ),
     ]
     fiscal_year: Annotated[int | None, doc("Year in which the financial year ends.")]
@@ -95,17 +95,17 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
         str | None, instant("Instant at which its filing was accepted (UTC); null if only the day is known.")
     ]
     available_precision: Annotated[
-        str, one_of(AVAILABLE_PRECISIONS, "How exactly it is known when the figure became public.")
+        str, one_of(AVAILABLE_PRECISIONS, "Precision of the time at which the figure became public.")
     ]
     tradable_from: Annotated[
         date | None,
-        doc("First session of the issuer's exchange after that; null without a listing or a calendar."),
+        doc("First session of the issuer's exchange after publication; null without a listing or calendar."),
     ]
     vintage: Annotated[int, doc("Number of this vintage; 1 is the figure as first reported.", ge=1)]
     restated: Annotated[bool, doc("True if this figure replaced an earlier one.")]
     split_ratio: Annotated[
         Decimal | None,
-        doc("New shares for an old one, where the figure was restated for a split; else null."),
+        doc("New shares for one old share, if the figure was restated for a split; else null."),
     ]
     superseded_at: Annotated[
         date | None, doc("Day on which a later figure replaced it; null if none is known by `as_of`.")
@@ -118,7 +118,7 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
         doc("Confidence of the extraction, 0 to 1; null for structured data."),
     ]
     method: Annotated[
-        str, one_of(METHODS, "Extracted from a document, or published as data, maybe with rounded dates.")
+        str, one_of(METHODS, "Extracted from a document, or published as data, possibly with rounded dates.")
     ]
 
 
@@ -139,9 +139,9 @@ class Predecessor(msgspec.Struct, frozen=True):
 class Parent(msgspec.Struct, frozen=True):
     """The organisation whose accounts consolidate another one."""
 
-    service_id: Annotated[str | None, doc("Organisation identifier; null if it is not held.")]
+    service_id: Annotated[str | None, doc("Organisation identifier; null if Sankofa has no record of it.")]
     lei: Annotated[str, doc("Legal Entity Identifier.")]
-    legal_name: Annotated[str | None, doc("Legal name of the day; null if it is not held.")]
+    legal_name: Annotated[str | None, doc("Legal name on the day; null if Sankofa has no record of it.")]
 
 
 class EntityRow(Row, frozen=True, kw_only=True):
@@ -179,21 +179,21 @@ class RelationRow(Row, frozen=True, kw_only=True):
 
 
 class SpellRow(Row, frozen=True, kw_only=True):
-    """Something that an organisation was called or had, and the days on which it did."""
+    """A name, status, listing or other attribute of an organisation, with its first and last day."""
 
-    kind: Annotated[str, one_of(_SPELL_KINDS, "What it is.")]
+    kind: Annotated[str, one_of(_SPELL_KINDS, "Kind of attribute.")]
     value: Annotated[
         str,
         doc(
-            "The name or code; EXCHANGE:TICKER of a listing, TYPE:VALUE of an identifier, LEI of a parent, "
-            "else a service_id."
+            "The name or code; Listing: EXCHANGE:TICKER; identifier: TYPE:VALUE; parent: LEI; else a "
+            "service_id."
         ),
     ]
     relationship: Annotated[
         str | None, one_of((*RELATIONSHIPS, None), "For a parent: the nearest one, or the one at the top.")
     ]
     from_: Annotated[date, doc("First day on which it is known.")] = msgspec.field(name="from")
-    until: Annotated[date | None, doc("Last day; null while it stands.")]
+    until: Annotated[date | None, doc("Last day; null while it is current.")]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -220,7 +220,7 @@ class CrosswalkMatchRow(CrosswalkRow, frozen=True, kw_only=True):
 
 
 class MetricInput(msgspec.Struct, frozen=True):
-    """One figure that a value is computed from, or that proves a part of it to be nothing."""
+    """One input of a value, or a figure that proves one of its parts to be zero."""
 
     line_item: Annotated[str, doc("Line item of the formula.")]
     concept: Annotated[str | None, doc("Concept of the taxonomy; null if the source names none.")]
@@ -231,7 +231,7 @@ class MetricInput(msgspec.Struct, frozen=True):
 
 
 class MetricsRow(Row, frozen=True, kw_only=True):
-    """One derived value. Its provenance is that of the input that became public last."""
+    """One derived value, with the provenance of the input that became public last."""
 
     service_id: Annotated[str, doc("Organisation identifier.")]
     legal_name: Annotated[str | None, doc("Legal name as registered; null if unknown.")]
@@ -240,7 +240,7 @@ class MetricsRow(Row, frozen=True, kw_only=True):
     value: Annotated[Decimal, doc("Value, computed exactly and rounded half-even to 10 significant digits.")]
     unit: Annotated[str, one_of(("days", "ratio"), "Unit of the value.")]
     period_end: Annotated[date, doc("Last day of the full year.")]
-    as_of: Annotated[date, doc("Day that the answer is as of.")]
+    as_of: Annotated[date, doc("The `as_of` day of the answer.")]
     age_days: Annotated[int, doc("Days from `period_end` to `as_of`.", ge=0)]
     available_at: Annotated[date, doc("Day on which the last input became public.")]
     methodology_ref: Annotated[str, doc("Name of the formula; /methodology/ explains it.")]
@@ -254,7 +254,7 @@ class ScreenRow(MetricsRow, frozen=True, kw_only=True):
 
 
 class MacroAnnualRow(Row, frozen=True, kw_only=True):
-    """One annual indicator of one country in one year: the value of the table captured last."""
+    """One annual indicator of one country in one year, from the table captured last."""
 
     country: Annotated[str, doc("Country code, ISO 3166-1 alpha-2.")]
     country_iso3: Annotated[str, doc("Country code, ISO 3166-1 alpha-3.")]
@@ -269,7 +269,7 @@ class MacroAnnualRow(Row, frozen=True, kw_only=True):
 
 
 class MacroSeriesRow(Row, frozen=True, kw_only=True):
-    """One value of a dated series: its latest vintage known on the day."""
+    """One value of a dated series, in the latest vintage known on the day."""
 
     series: Annotated[str, doc("Series key; FX.<base>.<quote> is quote units for one base unit.")]
     series_type: Annotated[str, doc("Family, e.g. fx or cpi.")]
@@ -277,7 +277,7 @@ class MacroSeriesRow(Row, frozen=True, kw_only=True):
     country: Annotated[
         str | None, doc("Country code, ISO 3166-1 alpha-2; null for a series of several countries.")
     ]
-    date: Annotated[_Day, doc("Day of the value, or the date that the source gives the period.")]
+    date: Annotated[_Day, doc("Day of the value, or the source's date for the period.")]
     value: Annotated[Figure | None, doc("Value with every digit; null if withdrawn.")]
     unit: Annotated[str | None, doc("Unit as the source writes it, without its remarks.")]
     note: Annotated[str | None, doc("Remarks of the publisher, e.g. period average.")]
@@ -286,13 +286,13 @@ class MacroSeriesRow(Row, frozen=True, kw_only=True):
 
 
 class FactRow(Row, frozen=True, kw_only=True):
-    """The latest vintage of one value of any dataset, with who it is of and where it is from."""
+    """The latest vintage of one value of any dataset, with its entity and its source."""
 
     fact_id: Annotated[
         str, doc("Identifier of this vintage, the same in every edition: `<dataset>:<record_ref>:<measure>`.")
     ]
     entity_id: Annotated[str, doc("Identifier: an organisation's service_id, or an ISO 3166-1 alpha-3 code.")]
-    entity_name: Annotated[str | None, doc("Today's name of the organisation or country, under `as_of` too.")]
+    entity_name: Annotated[str | None, doc("Today's name of the organisation or country, at any `as_of`.")]
     country_iso3: Annotated[str | None, doc("ISO 3166-1 alpha-3 code of the entity's country.")]
     dataset: Annotated[str, one_of(SKUS, "Code of the dataset.")]
     measure: Annotated[

@@ -1,6 +1,6 @@
 """Why an answer has no rows, and what to ask instead: the `absent` member of every answer (contract: ABS-1).
 
-In a locked view nothing is looked up: the reason follows from the question alone, so it tells nothing later.
+A locked view looks nothing up: the reason follows from the question alone and reveals no later day.
 """
 
 import asyncio
@@ -42,10 +42,10 @@ _ORGANISATION_OPERATIONS: Final = {
     "get_restatements": "restatement",
     "get_panel": "fundamentals",
 }
-"""Operations about the figures of one organisation, and the rows that say when those were known."""
+"""Operations about one organisation's figures, and the dataset that says when those figures were known."""
 _MACRO_OPERATIONS: Final = ("get_macro", "get_series_vintages", "get_series_revisions", "get_series_matrix")
 _KEPT: Final = frozenset("as_of metric q query id_type id_value base quote series entity_id dataset".split())
-"""Arguments without which it would be another question."""
+"""Arguments that a suggested question always keeps."""
 _KEPT_BY: Final = {
     **dict.fromkeys(
         ("get_shared_facts", "get_flags", "search_tenders", "get_procurement_demand"), frozenset({"country"})
@@ -53,7 +53,7 @@ _KEPT_BY: Final = {
     "get_restatements": frozenset({"service_id"}),
     "get_panel": frozenset({"metrics", "line_items", "series", "from", "to", "every"}),
 }
-"""The same, by operation."""
+"""Arguments that a suggested question keeps for one operation only."""
 _NOT_FILTERS: Final = frozenset("limit cursor order detail release shape vintages basis".split())
 _NOTHING: Final = "Nothing that matches was public on {}."
 _NOTHING_BY: Final = {
@@ -125,7 +125,7 @@ class _Question:
         return self.call.edition
 
     def _try(self, why: str, path: str = "", /, **changes: object) -> Suggestion:
-        """A suggested question: this one with other arguments (None leaves one out), or another path."""
+        """Suggests this question with other arguments (None drops one), or another path."""
         arguments = {} if path else dict(self._given)
         arguments |= changes
         texts = {name: _text(value) for name, value in arguments.items() if value is not None}
@@ -135,7 +135,7 @@ class _Question:
         return Suggestion(path, texts, why)
 
     def line_items(self) -> Absence | None:
-        """A line item that is none of ours, under the name that people use for one of ours."""
+        """Suggests the documented line item for an everyday name, such as `sales`."""
         asked = self._given.get("line_items") or self._given.get("line_item") or self._given.get("measure")
         names = (asked,) if isinstance(asked, str) else asked or ()
         if not names or not set(names).isdisjoint(LINE_ITEMS):
@@ -193,7 +193,7 @@ class _Question:
                 first = known if first is None else min(first, known)
                 last = known if last is None else max(last, known)
                 items.add(one.line_item)
-            await asyncio.sleep(0)  # others are waiting
+            await asyncio.sleep(0)  # let other requests run
         if first is None and kind != "fundamentals":
             own = await self._edition.select("fundamentals", service_id, day=FOREVER - 1, modes=int(Mode.ALL))
             items.update({""} if own is not None and own.count else ())
@@ -210,7 +210,7 @@ class _Question:
         return _absent("not_yet_known", detail, *later, known=known)
 
     def _narrowed(self, known: _Known) -> Absence:
-        """Something is known, but nothing of it passes the filters."""
+        """Something is known, but the filters exclude all of it."""
         if outside := self._outside(known):
             return outside
         required = {name for name, one in self.operation.parameters.items() if one.required}
@@ -229,7 +229,7 @@ class _Question:
         return _absent("no_match", detail, *others, known=known)
 
     def _outside(self, known: _Known) -> Absence | None:
-        """Whether the days asked for are before or after all that is known."""
+        """Whether the requested days are all before, or all after, the known ones."""
         since, until = (
             _day(self._given.get(name) or self._given.get(other))
             for name, other in (("from", "since"), ("to", "until"))
@@ -309,7 +309,7 @@ class _Question:
         return _absent("not_covered", f"{code} has no values of {where}.", listed)
 
     async def coverage(self) -> Absence:
-        """For lists: whether the dataset has any row for the country."""
+        """For list endpoints: whether the dataset covers the country."""
         dataset = FUND if _is_panel(self.operation) else self.operation.dataset
         sku = dataset if dataset in (FUND, MACRO, TENDER) else None
         if self.country and sku:
@@ -360,7 +360,7 @@ class _Question:
 
 
 def _is_panel(operation: Operation) -> bool:
-    """Whether its last day is `to`, and its rows are issuers."""
+    """Whether the operation is the panel: its last day is `to`, and its rows are issuers."""
     return operation.name == "get_panel"
 
 

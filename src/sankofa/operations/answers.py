@@ -1,6 +1,6 @@
 """Answers as bytes: envelopes, problems, content encodings, JSON schemas and the cache of answers.
 
-Every surface uses them, so that the same call has the same body on each.
+All surfaces share this code, so the same call returns the same body everywhere.
 """
 
 import gzip
@@ -42,7 +42,7 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
-    """The body of a list response; the rows are already bytes, and copied only here."""
+    """The body of a list response. Rows arrive as bytes and are copied only here."""
     selection = answer.selection
     slices: Sequence[bytes | memoryview] = selection.slices
     if selection.between and len(slices) > 1:
@@ -78,9 +78,9 @@ def _member(name: str) -> bytes:
 
 
 def body_digest(body: bytes) -> str:
-    """What tells a body from any other, on every machine: the entity tag of an answer of a locked view.
+    """A fingerprint of the body, the same on every machine: the entity tag in a locked view.
 
-    GMAC with a key that everybody knows reads 20 bytes a nanosecond, and SHA-256 one or two.
+    GMAC with a public key reads 20 bytes a nanosecond; SHA-256 reads one or two.
     """
     return _gmac().encrypt(bytes(12), b"", body).hex()[:24]
 
@@ -118,7 +118,7 @@ def common_headers(request_id: str) -> Headers:
 def problem_headers(problem: Problem, metadata: str = "") -> Headers:
     """The header fields of a problem: Retry-After, WWW-Authenticate, Allow, the upgrade link.
 
-    `metadata` is the address that a client without a key is led to.
+    `metadata` is the address that tells a client without a key how to get one.
     """
     headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
     if not metadata or not isinstance(problem, Unauthorized):
@@ -137,7 +137,7 @@ _SMALLEST_COMPRESSED: Final = 1024
 
 
 def choose_encoding(accept_encoding: bytes, size: int) -> str | None:
-    """The best encoding the client takes, by its weights and then by ours; None for identity."""
+    """The best encoding that the client accepts, by its weights, then by our order; None for identity."""
     if not accept_encoding:
         return None
     best, plain = _preference(accept_encoding)
@@ -146,7 +146,7 @@ def choose_encoding(accept_encoding: bytes, size: int) -> str | None:
 
 @lru_cache(maxsize=256)
 def _preference(accept_encoding: bytes) -> tuple[str | None, bool]:
-    """The encoding a client likes best, and whether a plain answer will do (RFC 9110, section 12.5.3)."""
+    """The client's preferred encoding, and whether it accepts a plain answer (RFC 9110, section 12.5.3)."""
     weights = weights_in(accept_encoding)
     fallback = weights.get("*", 0.0)
     best = max(ENCODINGS, key=lambda e: (weights.get(e, fallback), -ENCODINGS.index(e)))
@@ -170,7 +170,7 @@ def weights_in(accept: bytes) -> dict[str, float]:
 
 
 def compress(body: bytes, encoding: str) -> bytes:
-    """At levels that cost less than making the body; the next ones save a tenth and take twice as long."""
+    """Compresses at levels cheaper than making the body. The next levels save 10% in twice the time."""
     if encoding == "zstd":
         return zstd.compress(body, level=1)
     if encoding == "br":
@@ -179,35 +179,35 @@ def compress(body: bytes, encoding: str) -> bytes:
 
 
 async def compressed(body: bytes, encoding: str) -> bytes:
-    """Like `compress`; large bodies in a thread, because the libraries release the interpreter lock."""
+    """Like `compress`, but large bodies run in a thread: the libraries release the interpreter lock."""
     return await in_thread_if_large(len(body), compress, body, encoding)
 
 
 _LARGEST_SHARE: Final = 8
-"""The part of the room that one answer may take."""
+"""Largest share of the cache that one answer may take."""
 _MOST_ASKED_ONCE: Final = 16_384
-"""Remembered questions, as hashes; the oldest is forgotten first."""
+"""Number of past questions to remember as hashes; the oldest is dropped first."""
 
 
 class CachedAnswer(NamedTuple):
-    """The header fields that belong to the body, and the body."""
+    """A body and the header fields that describe it."""
 
     headers: Headers
     body: bytes
     tag: str = ""
-    """The entity tag, without the encoding of the body."""
+    """The entity tag, without a suffix for the encoding."""
 
 
 class AnswerCache:
-    """Caches an answer when it is asked for the second time, so that reading everything once evicts
-    nothing. The answer asked for longest ago goes first."""
+    """Caches an answer on its second request, so a client that reads everything once evicts nothing. The
+    least recently used answer is evicted first."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._answers: OrderedDict[Hashable, CachedAnswer] = OrderedDict()
         self._asked: BoundedCache[int, bool] = BoundedCache(_MOST_ASKED_ONCE)
         self.size = 0
-        """Bytes of the bodies that are kept."""
+        """Total bytes of the cached bodies."""
 
     def get(self, key: Hashable) -> CachedAnswer | None:
         answer = self._answers.get(key)
@@ -216,7 +216,7 @@ class AnswerCache:
         return answer
 
     def offer(self, key: Hashable, answer: CachedAnswer) -> None:
-        """Caches an answer if it was offered before and is not too large."""
+        """Caches an answer if it was offered once before and is not too large."""
         size = len(answer.body)
         if size * _LARGEST_SHARE > self._most or key in self._answers:
             return
@@ -238,7 +238,7 @@ _ABSENT["properties"]["reason"] |= {
 
 
 def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict[str, JsonSchema]]:
-    """The schema of a row, and by name those of the types it refers to as `ref_template` says."""
+    """The schema of a row, and by name those of the types it refers to through `ref_template`."""
     (reference,), components = msgspec.json.schema_components((row_type,), ref_template=ref_template)
     schemas = {name: _as_on_the_wire(schema) for name, schema in components.items()}
     row = schemas.pop(_name(reference, ref_template))
@@ -247,9 +247,9 @@ def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict
 
 
 def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
-    """The schema of an operation's answer around those of its rows (schemas, or references to them).
+    """The schema of an operation's answer. `rows` are the schemas of its rows, or references to them.
 
-    It is open: a member may be added without a new version.
+    It allows further members, so one can be added without a new version.
     """
     row = shapes[0] if len(shapes) == 1 else {"anyOf": list(shapes)}
     properties: dict[str, JsonSchema] = {
@@ -265,27 +265,27 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
         properties["as_of"] = {
             "type": "string",
             "format": "date",
-            "description": "The day applied: nothing that was published after it is in the answer. "
+            "description": "The day applied: the answer has nothing published later. "
             "Sent back, it gives the same rows.",
         }
     properties["edition"] = {
         "type": ["string", "null"],
-        "description": "The snapshot that answered; null in a locked view.",
+        "description": "Id of the edition that answered; null in a locked view.",
     }
     properties["truncated"] = {
         "type": "boolean",
-        "description": "True exactly when more rows matched than are here.",
+        "description": "True if more rows matched than this answer holds.",
     }
     properties["absent"] = _ABSENT
     if "cursor" in operation.parameters:
         properties["next_cursor"] = {
             "type": ["string", "null"],
-            "description": "Passed back verbatim as `cursor` for the next page; null on the last.",
+            "description": "Pass it back verbatim as `cursor` for the next page; null on the last page.",
         }
     properties |= operation.members
     known_by = {
         "type": "string",
-        "description": "The instant of the question, where it named one. `edition` is null if nothing was "
+        "description": "The instant that the question named, if any. `edition` is null if nothing was "
         "published by then.",
     }
     return {
@@ -297,7 +297,7 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
 
 
 def _as_on_the_wire(schema: Any) -> Any:
-    """Decimals are written as numbers, and every field of a row is always present."""
+    """Declares decimals as numbers, and every field of a row as required."""
     if isinstance(schema, list):
         return [_as_on_the_wire(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,8 +1,8 @@
 """GET /v1/sources, /v1/coverage, /v1/quality-metrics/{sku}, /v1/export and /v1/usage; and the files of an
 edition: their columns, their signed addresses, and their rows on the day of a locked view.
 
-Readers of Parquet send no key, so the address of a file can be signed: for one file of one edition or day,
-for some minutes, with the rights and under the counter of the key that asked for it.
+Parquet readers send no key, so a file's address can be signed. It is valid for one file of one edition or
+day, for some minutes, and uses the rights and the quota of the key that asked for it.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 async def get_sources(call: Call) -> Answer:
     """Publishers of the data, their licences and attributions.
 
-    Every source that the edition has rows of, ordered by source_id. The first and last date are those of the
-    data: period ends, releases, observations. `freshness_days` counts from the newest day of publication that
-    the source evidences to the edition's last capture, and is null if it evidences none. A locked view has
-    the sources that something was known of, with what was known, and counts to its day.
+    Lists every source with rows in the edition, ordered by source_id. `first_date` and `last_date` are dates
+    of the data: period ends, releases or observations. `freshness_days` counts from the source's newest
+    evidenced day of publication to the edition's last capture; it is null without such a day. A locked view
+    lists the sources known on its day, with the rows known then, and counts to that day.
     """
     day = call.today.toordinal()
     if call.lock is not None:
@@ -56,7 +56,7 @@ _COUNTS_KEPT: Final = 1
 
 
 async def _known_counts(edition: Edition) -> list[KnownCounts]:
-    """By dataset, country and source, from each day on; read once for an edition."""
+    """Counts by dataset, country and source, from each day on. Read once for an edition."""
     whole = edition.whole if isinstance(edition, DayView) else edition
     cached = whole.cache(COVERAGE_DAYS, _COUNTS_KEPT)
     if (counts := cached.get("")) is None:
@@ -66,7 +66,7 @@ async def _known_counts(edition: Edition) -> list[KnownCounts]:
 
 
 async def _sources_on(edition: Edition, day: int) -> list[SourceRow]:
-    """The sources that something was known of on a day, and what."""
+    """The sources with something known on a day, and what was known."""
     stored = await edition.select(SOURCES, "", day=day) or NO_ROWS
     known: dict[str, list[tuple[KnownCounts, CountOnDay]]] = {}
     for counts in await _known_counts(edition):
@@ -75,7 +75,7 @@ async def _sources_on(edition: Edition, day: int) -> list[SourceRow]:
     rows = []
     for row in _stored_sources(b"[%b]" % stored.rows):
         some = known.get(row.source_id, [])
-        # a source of figures is counted by them, not by the organisations that it names
+        # for a source of figures, count figures, not the organisations that it names
         some = [one for one in some if one[0].sku] or some
         if some:
             counted = [own for _, own in some]
@@ -166,8 +166,8 @@ _QUALITY_ORDER = RowOrder("measure")
     row=QualityRow,
     errors=(401, 404, 429, 503),
     tool="get_quality_metrics",
-    not_by_day="Quality is measured over the whole ledger, with refused rows and the age of files, which "
-    "have no day of publication: a locked view does not show it.",
+    not_by_day="Quality is measured over the whole ledger, including refused rows and file ages that "
+    "have no day of publication, so a locked view does not show it.",
     extensions=("limit", "cursor"),
 )
 async def get_quality_metrics(
@@ -175,9 +175,9 @@ async def get_quality_metrics(
 ) -> Answer:
     """Coverage and freshness of one dataset, ordered by measure.
 
-    Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` if there is a
-    floor and no measurement, which is never a pass. For age, rejects and
-    restatements the floor is a maximum; for every other measure it is a minimum.
+    Each measure is compared with the floor that its sources set: `PASS`, `FAIL`, or `UNMEASURED` if there is
+    a floor but no measurement, which is never a pass. For age, rejects and restatements the floor is a
+    maximum; for every other measure it is a minimum.
     """
     page = await first_page(call, "quality", sku.upper(), cursor=cursor)
     most = None if limit is None else call.grant.rows(limit)
@@ -199,16 +199,16 @@ _AS_IN_THE_MANIFEST: Final = (
     "/v1/export",
     row=ExportRow,
     errors=(401, 429, 503),
-    not_by_day="The files hold what is known today, so a locked view lists none: /delta-sharing/ has tables "
-    "with the rows of the day.",
+    not_by_day="The files hold what is known today, so a locked view lists none. /delta-sharing/ has "
+    "tables with the rows known on the day.",
 )
 async def get_export(call: Call) -> Answer:
     """The Parquet files of the current edition, ordered by name, and where to fetch them.
 
-    Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets and of
-    the licensed panels need a key of `min_tier`. A URL stays the same from edition to edition; with `edition`
-    and an id in its query it names one that is kept, and so does every URL where the question does. Range,
-    `If-Range` and HEAD are answered, so that a reader of Parquet fetches no more than it needs.
+    Open panels are licensed CC-BY-4.0, and anyone can read them by URL without a key. Files of datasets and
+    of licensed panels need a key of `min_tier`. A URL stays the same from edition to edition. Add
+    `edition=<id>` to its query to read a kept edition; if your question names an edition, every URL in the
+    answer does too. Range, `If-Range` and HEAD work, so a Parquet reader fetches only what it needs.
     """
     built_from = call.edition.manifest["built_from"]
     pinned = f"?edition={call.edition.id}" if call.pinned else ""
@@ -233,7 +233,7 @@ async def get_usage(call: Call) -> Answer:
     """Usage and limits of the key, including this request.
 
     Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say when the
-    next begins. A key that replaced another is counted together with it. The answer is never cached.
+    next begins. A key and the key it replaced share one count. The answer is never cached.
     """
     grant = call.grant
     usage = call.usage or Usage("", (), grant)
@@ -268,24 +268,24 @@ _DATED: Final = {
     "af-macro-series": ("available_at", "date"),
     "af-tender-releases": ("release_date",),
 }
-"""The tables whose rows say since when they are known, and by which columns."""
+"""Tables whose rows have a day of publication, and the columns that hold it."""
 
 
 def table_name(file: str) -> str:
-    """The table that a file belongs to: a large one has several, numbered."""
+    """The table that a file belongs to. A large table has several numbered files."""
     match = _PART.fullmatch(file)
     return match[1] if match else file
 
 
 def is_dated(file: str) -> bool:
-    """Whether a locked view has the table of a file."""
+    """Whether a file's table is available in a locked view."""
     return table_name(file) in _DATED
 
 
 def sign_file(
     cursors: Cursors, grant: Grant, name: str, edition: str, lock: date | None, until: datetime
 ) -> str:
-    """The `signature` of the address of a file. `lock` is the day that the file is to be of."""
+    """The `signature` of the address of a file. `lock` is the day of the file's rows."""
     rights = int(until.timestamp()), "" if lock is None else lock.isoformat(), grant.presented
     return cursors.issue(Position(edition, _subject(name), rights))
 
@@ -293,14 +293,14 @@ def sign_file(
 async def signed_grant(
     cursors: Cursors, keys: Keys, signature: str, name: str, edition: str | None, now: datetime
 ) -> Grant:
-    """The rights today of the key that an address was signed for. Raises Unauthorized."""
+    """The current rights of the key that an address was signed for. Raises Unauthorized."""
     try:
         position = cursors.read(signature, _subject(name))
         until, day, presented = position.after
     except (InvalidParameter, ValueError):
-        raise Unauthorized("The signature is not of this file.") from None
+        raise Unauthorized("The signature is for another file.") from None
     if position.edition != (edition or ""):
-        raise Unauthorized("The signature is of another edition.")
+        raise Unauthorized("The signature is for another edition.")
     if now.timestamp() > int(until):
         raise Unauthorized("The address has expired: ask for another.")
     grant = await keys.presented(str(presented))
@@ -335,7 +335,7 @@ async def _read_part(edition: Edition, name: str, start: int, end: int) -> bytes
 
 
 class DayFile(NamedTuple):
-    """A Parquet file with the rows of a day."""
+    """A Parquet file with the rows known on a day."""
 
     content: bytes
     sha256: str
@@ -343,7 +343,7 @@ class DayFile(NamedTuple):
 
 
 async def day_file(edition: Edition, name: str) -> DayFile:
-    """The rows of a file that were known on the day of a locked view. Raises NotFound."""
+    """The file's rows known on the day of a locked view. Raises NotFound."""
     if not isinstance(edition, DayView) or name not in edition.files or not is_dated(name):
         raise NotFound("A locked view has no such file.")
     files = edition.cache("files", 4)
@@ -357,7 +357,7 @@ async def day_file(edition: Edition, name: str) -> DayFile:
 
 
 def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownDays) -> DayFile:
-    """The rows known on a day, without what was captured or published later, written anew."""
+    """Rewrites a file with the rows known on a day and without captures or later publications."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow import compute
@@ -377,7 +377,7 @@ def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownD
             was_known = compute.is_in(table[name], pa.array(seen, pa.string()))
             if name == "service_id":
                 table = table.filter(was_known)
-            else:  # the release stays, without an organisation that was not known yet
+            else:  # the release stays; organisations not known yet are removed
                 at = table.column_names.index(name)
                 field = table.schema.field(at)
                 shown = compute.if_else(was_known, table[name], pa.scalar(None, field.type))
@@ -393,7 +393,7 @@ def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownD
 
 
 def _last_value(kind: "pyarrow.DataType", day: date) -> Any:
-    """The last value of a column of days or instants that is not after a day."""
+    """The largest value of a column of days or instants that is still on that day."""
     import pyarrow as pa
 
     if pa.types.is_date(kind):

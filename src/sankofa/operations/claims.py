@@ -30,7 +30,7 @@ _ANNUAL: Final = "annual"
 
 
 class ClaimFigure(NamedTuple):
-    """A vintage of a figure that a claim may be about."""
+    """One vintage of a figure that the claim may be about."""
 
     value: Decimal | None
     unit: str | None
@@ -84,10 +84,10 @@ async def check_claim(
 ) -> Answer:
     """Whether a claimed figure was reported, as known on a day.
 
-    One row. `supported`: the latest figure known on `as_of` rounds to the claim as it is written.
-    `supported_then`: an earlier vintage does, which was restated on `restated_at`. `contradicted`: there is a
-    figure, and no vintage of it rounds to the claim; the row has the latest. `unknown`: no figure of that
-    subject, measure and period is known, or its unit is another one. Units and currencies are never guessed.
+    The answer is one row. `supported`: the latest figure known on `as_of` rounds to the claim as written.
+    `supported_then`: only an earlier vintage does; it was restated on `restated_at`. `contradicted`: there is
+    a figure, but no vintage rounds to the claim; the row shows the latest. `unknown`: no figure is known for
+    that subject, measure and period, or its unit differs. Units and currencies are never guessed.
     """
     try:
         claim = read_claim(value, unit)
@@ -104,7 +104,6 @@ async def check_claim(
 
 
 def judge(claim: ClaimedValue, figures: Iterable[ClaimFigure]) -> tuple[str, ClaimFigure | None]:
-    """The verdict, and the figure that it rests on."""
     comparable = [
         (figure, figure.value is not None and claim.bears_out(figure.value, figure.unit))
         for figure in figures
@@ -155,7 +154,7 @@ async def _of_line_item(
     if selection is None:
         return []
     facts = [one for chunk in selection.lists() for one in _facts(chunk) if _is_of(when, one)]
-    if when.year is None and when.start is None:  # a day may end periods of several lengths
+    if when.year is None and when.start is None:  # periods of several lengths may end on one day
         lengths: tuple[Callable[[_Fact], bool], ...] = (
             lambda one: one.period_type == "FY",
             lambda one: one.period_start is None,
@@ -183,7 +182,7 @@ def _is_of(when: ClaimedPeriod, one: _Fact) -> bool:
 async def _of_metric(
     call: Call, service_id: str, metric: str, when: ClaimedPeriod, day: date
 ) -> list[ClaimFigure]:
-    """The value of the latest full year, as it was computable on the day; other years have none."""
+    """The metric for the latest full year, as computable on the day; other years have no value."""
     selection = await call.edition.select("metrics", service_id, day=day.toordinal(), modes=AS_KNOWN)
     if selection is None or not selection.count:
         return []
@@ -206,7 +205,7 @@ async def _of_series(call: Call, subject: str, when: ClaimedPeriod, day: date) -
             ):
                 vintages.setdefault(one.date, []).append(one)
         if when.start is not None and len(vintages) > 1:
-            continue  # no figure is of the whole period
+            continue  # no figure covers the whole period
         for own in vintages.values():
             own.sort(key=lambda one: one.vintage)
             later = [*(one.available_at for one in own[1:]), None]

@@ -1,7 +1,7 @@
 """An operation: one typed function, and everything that the surfaces need to know about it.
 
-The keyword parameters of the function are the parameters of the endpoint; their annotations say how each
-is read; its docstring is the documentation.
+The keyword parameters of the function are the endpoint's parameters, their annotations say how to read each,
+and the docstring is the documentation.
 """
 
 import importlib
@@ -33,12 +33,12 @@ _AGENTS: Final[dict[str, dict[str, Any]]] = toml_table("sankofa.operations", "ag
 MEMBERS: Final = toml_table("sankofa.operations", "members")
 """Schemas of members of the envelope, by name."""
 NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {"as_of": MEMBERS["nullable_as_of"]}
-"""The schema of `as_of` in the envelope where an answer may hold annual macro."""
+"""The schema of `as_of` in the envelope, for answers that may hold annual macro values."""
 BASIS: Final[dict[str, JsonSchema]] = {
     "basis": {
         "type": "string",
         "enum": list(get_args(Basis)),
-        "description": "The figures that values are computed from: today's, or those known on `as_of`.",
+        "description": "The figures behind the values: today's, or those known on `as_of`.",
     }
 }
 """The schema of `basis` in the envelope."""
@@ -61,20 +61,20 @@ class Call(msgspec.Struct, frozen=True):
     edition_to_compare: Callable[[str], Awaitable[Edition]] = no_such_edition
     """Opens any kept edition by its id, to compare two. Raises Gone or NotFound."""
     pinned: bool = False
-    """Whether the request names its edition; links in the answer then name it too."""
+    """Whether the request names its edition. If so, links in the answer name it too."""
     usage: Usage | None = None
-    """The usage of the key after this request."""
+    """The key's usage, this request included."""
 
     @property
     def lock(self) -> date | None:
-        """The day that this request cannot see beyond, which is then its `today`; None outside of locked
-        views (contract: LOCK-1)."""
+        """The last day that a locked view shows, which is its `today`; None outside one (contract:
+        LOCK-1)."""
         return self.edition.lock
 
     def basis(self, basis: Basis | None) -> Basis:
-        """The basis of derived values: as asked, or `current`. A locked view has `as_known` only.
+        """The basis of derived values: the requested one, or `current`. A locked view allows `as_known` only.
 
-        Raises InvalidParameter for another one there.
+        Raises InvalidParameter for `current` in a locked view.
         """
         if self.lock is None:
             return basis or "current"
@@ -88,20 +88,20 @@ class Answer(msgspec.Struct, frozen=True):
 
     selection: Selection
     as_of: date | msgspec.UnsetType | None = msgspec.UNSET
-    """The day applied. Sending it again gives the same rows. None if no day does; unset without as_of."""
+    """The day applied; sending it back gives the same rows. None if no day does that; unset without as_of."""
     members: dict[str, object] = {}
     edition_id: str | None = None
-    """The edition that answered, if a cursor led to an older one; otherwise empty."""
+    """The edition that answered, if the cursor belongs to an older one; otherwise empty."""
     shape: type[Row] | None = None
-    """The type of the rows, where the operation has several."""
+    """The type of the rows, if the operation has several."""
     dataset: str | None = None
-    """The dataset of the rows, where it depends on the request; see `Operation.dataset`."""
+    """The dataset of the rows, if it depends on the request; see `Operation.dataset`."""
     more_columns: tuple[str, ...] = ()
-    """Figures that the rows have besides the fields of their type, by name."""
+    """Names of further columns of figures, beyond the fields of the row type."""
     tabular: tuple[str, ...] = ()
-    """The only columns of CSV, Arrow and Excel, in order; all where empty."""
+    """Columns of CSV, Arrow and Excel, in order; empty for all."""
     terms: Notice | None = None
-    """The `_license` text, where it is not that of the dataset."""
+    """The `_license` text, if it is not the dataset's."""
 
     absent: Absence | None = None
     """Why there are no rows."""
@@ -109,7 +109,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 Perform = Callable[..., Awaitable[Answer]]
 Check = Callable[[Grant, Mapping[str, Any]], None]
-"""Refuses arguments that no edition could answer. Raises InvalidParameter, then UpgradeRequired."""
+"""Rejects arguments that no edition could answer. Raises InvalidParameter, then UpgradeRequired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,35 +124,35 @@ class Parameter:
     default: object
     in_path: bool
     extension: bool = False
-    """Whether it goes beyond the core API."""
+    """Whether it is an extension of the core API."""
     all_by_default: bool = False
     """For `limit`: whether omitting it asks for everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentView:
-    """How an operation presents itself to an agent, who has a small window and reads nothing else.
+    """How an operation looks to an agent, which has a small context and reads nothing else.
 
     `agents.toml` has the `description` and `narrow_by` of most.
     """
 
     description: str = ""
-    """The description of the tool; the summary and description of the endpoint where empty."""
+    """The tool's description; if empty, the endpoint's summary and description."""
     defaults: Mapping[str, object] = field(default_factory=dict)
     """Arguments whose default differs from the endpoint's."""
     overflow: Mapping[str, object] = field(default_factory=dict)
-    """Arguments used instead of None if not all rows fit, so that the most useful rows come first."""
+    """Replace an argument that is None when not all rows fit, so the most useful rows come first."""
     narrow_by: Sequence[str] = ()
-    """The arguments that a hint names, as the tool calls them."""
+    """Arguments that a hint suggests for a shorter answer, under the tool's names."""
     compact: Callable[[bytes], bytes] | None = None
-    """Shortens a row that alone exceeds the size of an answer."""
+    """Shortens a row that is larger than an answer may be."""
 
 
 @dataclass(slots=True, eq=False)
 class Operation:
     """An endpoint, an OpenAPI entry and, where it has a tool, an MCP tool.
 
-    A decorator of the function that performs it, which gives its name, its parameters and its documentation.
+    Use it as a decorator. The decorated function gives the name, the parameters and the documentation.
     """
 
     path: str
@@ -162,7 +162,7 @@ class Operation:
     errors: tuple[int, ...] = (400, 401, 402, 429, 503)
     """The statuses that the agreed API lists for it (contract: SPEC-2, PAR-8); by default those of lists."""
     also: tuple[type[Row], ...] = ()
-    """Other shapes its rows may have; all rows of one answer have the same."""
+    """Other types that its rows may have; one answer has one type."""
     tool: str | None = None
     tool_names: Mapping[str, str] = field(default_factory=dict)
     """The names of parameters on the MCP tool, where they differ: `from_date` for `from` if not given."""
@@ -172,21 +172,21 @@ class Operation:
     dataset: str = EVERY_SOURCE
     """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
     extension: bool = False
-    """Whether it goes beyond the core API."""
+    """Whether it is an extension of the core API."""
     extensions: tuple[str, ...] = ()
-    """The parameters that do."""
+    """Parameters that are extensions of the core API."""
     live: bool = False
-    """Whether the answer changes between two publications: it is then never cached."""
+    """Whether the answer can change between two publications, so that it is never cached."""
     agent: AgentView = AgentView()
-    """The differences of the tool from the endpoint."""
+    """How the tool differs from the endpoint."""
     check: Check | None = None
-    """For rules about several arguments."""
+    """Checks rules about several arguments."""
     paid: bool = False
-    """Whether the sample tier is refused."""
+    """Whether the endpoint refuses the sample tier."""
     sample_pages: bool = False
-    """Whether the sample tier gets further pages: elsewhere the cap of one answer would be no cap."""
+    """Whether the sample tier gets further pages. Elsewhere they would defeat the cap on rows."""
     not_by_day: str = ""
-    """Why a locked view has no rows of it; empty if it can answer for a past day."""
+    """Why a locked view gets no rows; empty if the operation can answer for a past day."""
     name: str = field(init=False)
     perform: Perform = field(init=False)
     summary: str = field(init=False)
@@ -215,7 +215,7 @@ class Operation:
         return other
 
     def admit(self, grant: Grant, arguments: Mapping[str, Any]) -> None:
-        """Refuses what no edition could answer, before an edition is opened (contract: KEY-7).
+        """Rejects, before an edition is opened, what no edition could answer (contract: KEY-7).
 
         Every surface calls it before `perform`. Raises InvalidParameter or UpgradeRequired.
         """
@@ -230,8 +230,7 @@ class Operation:
 
     @property
     def statuses(self) -> tuple[int, ...]:
-        """The statuses it can refuse with: those of any request that names an `edition`, and 402 where paid
-        tiers have more."""
+        """The error statuses it can return, for a request with an `edition` and for the sample tier too."""
         has_pages = self.parameters.keys() & {"limit", "cursor"}
         paid = (402,) if 402 in self.errors or has_pages else ()
         return (400, 401, *paid, 404, 410, 414, 429, 431, 503)
@@ -253,7 +252,7 @@ class Operation:
     ) -> dict[str, Any]:
         """All arguments: defaults, then those of a query, then those of a path.
 
-        `path` takes the arguments of a tool call too, where the two are not told apart. Raises
+        `path` also takes the arguments of a tool call, which do not distinguish path from query. Raises
         InvalidParameter or NotFound.
         """
         arguments = {**self.defaults, **defaults}
@@ -262,7 +261,7 @@ class Operation:
                 if (parameter := known.get(name)) is None:
                     everywhere = (EDITION.name, KNOWN_BY.name, FORMAT.name) if given is query else ()
                     accepted = ", ".join((*known, *everywhere)) or "none"
-                    raise InvalidParameter(printable(name), f"no such parameter; taken are: {accepted}")
+                    raise InvalidParameter(printable(name), f"no such parameter; expected one of: {accepted}")
                 try:
                     arguments[parameter.argument] = parameter.kind.read(text, today)
                 except ValueError as failure:
@@ -282,11 +281,11 @@ def _of_every_endpoint(name: str, annotation: Any) -> Parameter:
 
 
 EDITION: Final = _of_every_endpoint("edition", parameters.Edition)
-"""The query parameter that every endpoint takes: the edition that is to answer."""
+"""A query parameter of every endpoint: the edition to answer from."""
 KNOWN_BY: Final = _of_every_endpoint("known_by", parameters.KnownBy)
-"""The query parameter that every endpoint takes: the instant whose edition is to answer."""
+"""A query parameter of every endpoint: answer from the edition published by this instant."""
 FORMAT: Final = _of_every_endpoint("format", parameters.Format)
-"""The query parameter that every endpoint takes: the form of the answer."""
+"""A query parameter of every endpoint: the format of the answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
 operation = Operation
@@ -295,7 +294,7 @@ operation = Operation
 
 @cache
 def operations() -> tuple[Operation, ...]:
-    """Every operation in order of its path: each module of this package may declare some."""
+    """Every operation of every module in this package, ordered by path."""
     for module in pkgutil.iter_modules(sankofa.operations.__path__):
         importlib.import_module(f"sankofa.operations.{module.name}")
     return tuple(sorted(_OPERATIONS.values(), key=lambda o: (o.path, o.name)))
@@ -314,7 +313,7 @@ def _parameters(perform: Perform, path: str, extensions: tuple[str, ...]) -> dic
             continue
         _, kind, description, *marks = get_args(hints[name])
         required = signature.default is inspect.Parameter.empty
-        # a trailing underscore keeps the words of the API (`from`) out of Python's way
+        # a trailing underscore, because `from` is a keyword of Python
         public = name.rstrip("_")
         parameters[public] = Parameter(
             public,
@@ -331,5 +330,5 @@ def _parameters(perform: Perform, path: str, extensions: tuple[str, ...]) -> dic
 
 
 def printable(name: str) -> str:
-    """A name sent by the client, made safe to repeat in an error."""
+    """A client's text, made safe to repeat in an error."""
     return "".join(c if c.isascii() and c.isprintable() else "?" for c in name[:64]) or "(empty)"

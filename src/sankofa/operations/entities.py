@@ -40,11 +40,12 @@ async def get_entity(
 ) -> Answer:
     """One organisation's resolved entity record.
 
-    `/v1/search` finds organisations by name. An id that was merged into another answers with the surviving
-    one in `service_id`; one that its register calls merged keeps its own record, and `successor` leads on.
-    `predecessors` leads back: figures reported by a predecessor are under its own id.
-    Under `as_of` the record has the names, status, listings and parents of that day; nobody known that day
-    is no row. A parent consolidates its accounts; one that is not held has a LEI alone.
+    `/v1/search` finds organisations by name. If an id was merged into another, `service_id` is the surviving
+    id. An organisation that its register calls merged keeps its own record, and `successor` names the one
+    that took it over. `predecessors` names those it took over from; their figures are under their own ids.
+    With `as_of` the record has the names, status, listings and parents of that day; there is no row if the
+    organisation was not known yet. A parent is the organisation that consolidates its accounts. A parent
+    without a record here has only a LEI.
     """
     key, day = service_id.upper(), as_of or call.today
     edition = view_on(call, call.edition, day)
@@ -59,7 +60,7 @@ async def get_entity(
 
 
 class _State(msgspec.Struct):
-    """The fields of an entity row that have a history, and its provenance."""
+    """The fields of an entity row that have a history, and the row's provenance."""
 
     legal_name: str | None
     status: str | None
@@ -110,12 +111,12 @@ _related = msgspec.json.Decoder(RelationRow).decode
 async def get_entity_history(
     call: Call, *, service_id: parameters.ServiceId, as_of: parameters.AsOf = None
 ) -> Answer:
-    """Everything that an organisation was called, with first and last days.
+    """Every name, status, listing, parent and identifier of an organisation, with first and last days.
 
     One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
-    predecessor. `from` is the first day on which it was known, `until` the last; null while it stands.
-    Under `as_of` nothing later is told: an `until` after that day is null. The sample tier sees the LEI among
-    the identifiers. Ordered by kind, then `from`.
+    predecessor. `from` is the first day on which it was known and `until` the last; `until` is null while it
+    is current. With `as_of`, an `until` after that day is null. Of the identifiers, the sample tier gets the
+    LEI only. Ordered by kind, then `from`.
     """
     key, day = service_id.upper(), as_of or call.today
     view = DayView(call.edition, day, locked=call.lock is not None)
@@ -135,7 +136,7 @@ async def get_entity_history(
 
 
 def _spells(states: Sequence[tuple[date, _State]]) -> Iterator[SpellRow]:
-    """The days on which each value was valid: from the first state that has it to the first that lacks it."""
+    """When each value was valid: from the first record that has it to the first that lacks it."""
     since: dict[tuple[str, str], tuple[date, _State]] = {}
     for day, state in states:
         values = set(state.values())
@@ -149,7 +150,7 @@ def _spells(states: Sequence[tuple[date, _State]]) -> Iterator[SpellRow]:
 
 
 async def _paid_spells(view: DayView, key: str, since: date) -> list[SpellRow]:
-    """The identifiers of the paid crosswalk, each with its days."""
+    """The identifiers of the paid crosswalk, with first and last days."""
     spells = []
     for block in await view.whole.blocks("crosswalk", key, 0, FOREVER):
         for entry in entries_of(block):
@@ -160,7 +161,7 @@ async def _paid_spells(view: DayView, key: str, since: date) -> list[SpellRow]:
 
 
 def _days(entry: Entry, view: DayView, since: date) -> tuple[date, date | None]:
-    """The first and the last day of an entry, as far as they are known on the day of the view."""
+    """The first and last day of an entry, as known on the day of the view."""
     first = max(date.fromordinal(entry.first), since) if entry.first else since
     return first, date.fromordinal(entry.until - 1) if entry.until <= view.day else None
 
@@ -186,7 +187,7 @@ def _named(one: _Identified) -> str:
 
 
 async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
-    """Its successor, its predecessors and its parents, each with its days."""
+    """Successor, predecessors and parents, with first and last days."""
     spells = []
     for block in await view.whole.blocks(RELATIONS, key, 0, FOREVER):
         for entry in entries_of(block):
@@ -208,10 +209,10 @@ async def list_issuers(
 ) -> Answer:
     """The issuers known on a day: every issuer with a figure that was public by then.
 
-    An issuer is in from the day its first figure was public and never leaves, whether it was delisted or
-    stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates and
-    `fact_count` are those of that day, and so are names, LEI and listings. `country` and `exchange` select
-    by the country and the listings of that day. Ordered by country, those of none last, then service_id.
+    An issuer is listed from the day its first figure became public, and stays even if it is delisted or stops
+    reporting. Take a backtest's universe from here, not from today's screen. Dates, `fact_count`, names, LEI
+    and listings are those of the day; `country` and `exchange` filter by the country and listings of the day.
+    Ordered by country (issuers without a country last), then service_id.
     """
     name = None if exchange is None else exchange_name(exchange)
     page = await first_page(call, "issuers", country, name, as_of=as_of, cursor=cursor)
@@ -245,7 +246,7 @@ class _Withheld(msgspec.Struct):
         "withheld_id_types": {
             "type": "array",
             "items": {"type": "string", "enum": list(ID_TYPES)},
-            "description": "Kinds held for it that the sample tier does not return.",
+            "description": "Kinds of identifiers that exist for it but that the sample tier does not return.",
         },
         "crosswalk_loaded": {"type": "boolean", "description": "False until identifiers were loaded."},
     },
@@ -261,16 +262,15 @@ async def get_crosswalk(
 ) -> Answer:
     """Every identifier held for one organisation.
 
-    Under `as_of` those that it had on that day. Ordered by id_type, scheme and value. The LEI and the listing
-    ticker are free on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead
-    of being returned, and the answer is `truncated`.
-    `crosswalk_loaded` is false until identifiers were loaded.
+    With `as_of`, those it had on that day. Ordered by id_type, scheme and value. The LEI and the listing
+    ticker are free on every tier. On the sample tier the other kinds are only named, in `withheld_id_types`,
+    and the answer is `truncated`. `crosswalk_loaded` is false until identifiers are loaded.
     """
     key = service_id.upper()
     page = await first_page(call, "crosswalk", key, as_of=as_of, dated=True, cursor=cursor)
     day, edition = page.day.toordinal(), page.edition
     modes = FREE if call.grant.sample else FREE | PAID
-    # The sample tier gets every identifier that is free, however many: only a limit of its own is capped.
+    # The sample tier gets all free identifiers; the cap applies only to a `limit` that the client sends.
     most = None if limit is None else call.grant.rows(limit)
     selection = await page.select("crosswalk", key, CROSSWALK_ORDER, most, modes=modes)
     if selection is None:
@@ -325,10 +325,10 @@ async def find_by_identifier(
 ) -> Answer:
     """The organisations behind an outside identifier.
 
-    `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
-    unique only within its registry: where several organisations match, `ambiguous` is true. Under `as_of`
-    the match is who had the identifier on that day, by the name of that day. At most 20 matches are
-    returned, ordered by service_id.
+    `lei` and `ticker` work on any tier; the others need the starter tier or above. A registry number is
+    unique only within its registry: if several organisations match, `ambiguous` is true. With `as_of`,
+    matches are the organisations that had the identifier on that day, with their names of that day. At most
+    20 matches are returned, ordered by service_id.
     """
     key = lookup_key_of_text(id_type, id_value)
     page = await first_page(call, "identifier", key, as_of=as_of, dated=True, cursor=cursor)

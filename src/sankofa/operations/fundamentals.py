@@ -73,9 +73,9 @@ async def get_fundamentals(
     """Point-in-time reported facts for one issuer.
 
     Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample tier gets
-    the first rows with `truncated: true`, paid tiers everything. `order=statement` gives the documented line
-    items first, newest period first and in their documented order, then all others; a cursor goes on in the
-    order it was given in.
+    the first rows with `truncated: true`, paid tiers everything. `order=statement` puts the documented line
+    items first (newest period first, in documented order), then all others. A cursor is valid for its own
+    order only.
     """
     key = service_id.upper()
     page = await first_page(
@@ -85,10 +85,10 @@ async def get_fundamentals(
     modes = _MODES[vintages]
     tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
     where = None if line_items is None else has_line_item(line_items)
-    # In statement order the key of a cursor begins with the name of that order.
+    # In statement order a cursor's key begins with the name of the order.
     by_statement = order == "statement" if not page.key else page.key[0] == _STATEMENT
     if page.key and order is not None and (order == "statement") != by_statement:
-        raise InvalidParameter("order", "the cursor is of pages in the other order; leave it out")
+        raise InvalidParameter("order", "this cursor is for the other order; leave it out")
     if by_statement:
         names = None if line_items is None else frozenset(name.encode() for name in line_items)
         rows = StatementRows(key, page.day.toordinal(), modes, tag, names)
@@ -111,7 +111,7 @@ async def get_fundamentals(
 
 
 def has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
-    """A test for encoded rows: true for those of the line items. As quick for a hundred as for one."""
+    """A test for encoded rows, true for rows of these line items. A hundred items cost no more than one."""
     wanted = frozenset(name.encode() for name in line_items)
     return lambda row: line_item_of(row) in wanted
 
@@ -120,7 +120,7 @@ _FULL_YEAR: Final = "FY"
 
 
 class _Cell(msgspec.Struct):
-    """The fields of a statement row that a wide row has."""
+    """The fields of a statement row that a wide row keeps."""
 
     source_ref: str
     license_class: str
@@ -163,13 +163,13 @@ async def get_statement(
 ) -> Answer:
     """The statements of one issuer: one figure per line item and period.
 
-    Each is the reported figure that the metrics use, in one accounting standard and one currency per period.
-    `alternatives` counts the others that `/v1/fundamentals` has for the line item and period. An item that
-    the metrics compute from several figures, or leave out, has no row. Ordered by period_end descending,
-    period_type, then by line item as in a statement. `shape=wide` gives one row per line item with a column
-    for each period, named by its period_end, newest first, and a new row where the standard or the currency
-    changes; full years where `period_type` is omitted. Without `limit` the sample tier gets the first figures
-    with `truncated: true`, paid tiers everything.
+    Each figure is the reported one that the metrics use, in one accounting standard and one currency per
+    period. `alternatives` counts the other figures that `/v1/fundamentals` has for the line item and period.
+    A line item has no row if the metrics compute it from several figures or leave it out. Ordered by
+    period_end descending, period_type, then by line item as in a statement. `shape=wide` gives one row per
+    line item with a column for each period, named by its period_end, newest first. If the standard or the
+    currency changes, a new row begins. Without `period_type` the wide shape has full years only. Without
+    `limit` the sample tier gets the first figures with `truncated: true`, paid tiers everything.
     """
     page = await first_page(
         call,
@@ -192,7 +192,7 @@ async def get_statement(
         FULL_YEARS if full_years else STATEMENTS,
         service_id.upper(),
         _ORDER,
-        # A wide page is made of all the figures that a long answer would have.
+        # A wide page needs all the figures of the long answer.
         most if not wide else call.grant.row_cap if call.grant.sample else None,
         modes=int(Mode.LATEST) if kind is None else KIND_MODES[kind],
         tag=ANY_TAG if period_type is None or full_years else PERIOD_TYPES.index(period_type),
@@ -224,9 +224,9 @@ def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bo
 
 
 def _wide(cells: Iterable[_Cell]) -> tuple[tuple[str, ...], list[bytes]]:
-    """The period ends, and one row per line item with its value at each, null if it has none.
+    """The period ends, and one row per line item with its value at each, null if there is none.
 
-    A line item has a row of its own for each accounting standard and unit, the newest first.
+    A line item has one row for each accounting standard and unit, newest first.
     """
     by_row: dict[tuple[str, str, str | None], dict[str, _Cell]] = {}
     ends: dict[str, None] = {}
@@ -268,7 +268,7 @@ def _wide_row(own: dict[str, _Cell], columns: tuple[str, ...]) -> bytes:
 
 
 def _check_subject(_: Grant, arguments: Mapping[str, Any]) -> None:
-    """Raises InvalidParameter unless one entity or country is asked about, and a dataset that it has."""
+    """Raises InvalidParameter unless exactly one entity or country is given, with a dataset that it has."""
     entity_id, country = arguments["entity_id"], arguments["country"]
     if (entity_id is None) == (country is None):
         raise InvalidParameter("entity_id", "exactly one of entity_id and country is needed")
@@ -291,21 +291,21 @@ async def get_shared_facts(
 ) -> Answer:
     """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
-    Exactly one of `entity_id` and `country` is given. An organisation's `entity_id` selects its AF-FUND facts
-    (the default), ordered as `/v1/fundamentals` orders them, or with AF-TENDER the contract awards it won,
-    the newest release first, then by ocid and award. A country, by `country` and a `dataset`, has AF-TENDER
-    facts (the values of its tenders, the newest release first, then by ocid) and AF-MACRO facts (the newest
-    period first, then by measure), which its alpha-3 code as `entity_id` selects too. `as_of` keeps what was
-    available by that day, and of that the latest vintage; annual macro has no evidenced release date and is
-    left out under any `as_of`, so that an answer with such a value says null for its own. An
-    amount that is not published, or zero, is no fact. Each winner of an award has its whole amount, known
-    from the day of the release that told it, not from the day of the award. `entity_name` is the name of
-    today under any `as_of`.
+    Give exactly one of `entity_id` and `country`. For an organisation, `entity_id` selects its AF-FUND facts
+    (the default), ordered as in `/v1/fundamentals`. With `dataset=AF-TENDER` it selects the contract awards
+    it won, newest release first, then by ocid and award. For a country, give `country` and a `dataset`:
+    AF-TENDER has the values of its tenders, newest release first, then by ocid; AF-MACRO has its series and
+    indicators, newest period first, then by measure. The country's alpha-3 code as `entity_id` selects its
+    AF-MACRO facts too. `as_of` keeps the latest vintage available by that day. Annual macro values have no
+    evidenced release date, so they are left out with any `as_of`, and an answer that holds one has a null
+    `as_of`. An amount that is zero or not published is not a fact. Each winner of an award has the award's
+    whole amount, known from the day of the release that reported it, not from the day of the award.
+    `entity_name` is today's name, whatever the `as_of`.
     """
     issuer = _issuer(entity_id)
     dataset = _dataset(issuer, country, dataset)
     code = (issuer or country or entity_id or "").upper()
-    # Under an as_of, all macro facts of a country are another list: the dated ones.
+    # With an as_of, a country's macro facts come from another list: the dated ones.
     with_annual = dataset == MACRO and measure is None and as_of is None
     page = await first_page(
         call, "facts", code, dataset, measure and measure.upper(), with_annual, as_of=as_of, cursor=cursor
@@ -329,7 +329,7 @@ def _issuer(entity_id: str | None) -> str | None:
 
 
 def _holds_annual(selection: Selection) -> bool:
-    """Whether the rows have annual macro values: those are never returned under an as_of."""
+    """Whether the rows hold annual macro values, which are never returned with an as_of."""
     return any(b'"available_at":null' in bytes(row_slice) for row_slice in selection.slices)
 
 
@@ -353,7 +353,7 @@ def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> st
 
 
 _Page = tuple[Selection, RowOrder | SortKey]
-"""Some facts, and what tells the sort key of the last of them."""
+"""Some facts, and the order that gives the last one's sort key."""
 
 
 async def _reported(page: ListPage, service_id: str, measure: str | None, most: int) -> _Page:

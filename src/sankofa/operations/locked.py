@@ -1,9 +1,8 @@
-"""How every surface asks an operation, and locked views: a day that no answer goes beyond (contract: LOCK-1
-to LOCK-6).
+"""How every surface calls an operation, and locked views, which end on a day (contract: LOCK-1 to LOCK-6).
 
-A view is locked by its address, `/at/DAY/...`, or by the lock of its key; the earlier day wins. Its `today`
-is that day and its edition is a `DayView`, so every operation asks about the day by itself. This module
-removes from the rows what the capture would tell.
+A view is locked by its address, `/at/DAY/...`, or by its key; the earlier day wins. In a locked view `today`
+is that day and the edition is a `DayView`, so operations need no code for it. This module removes from the
+rows anything that reveals when they were captured.
 """
 
 from collections.abc import Mapping
@@ -32,9 +31,9 @@ from sankofa.operations.parameter_types import IN_THE_FUTURE
 
 PREFIX: Final = "/at/"
 AT: Final = "sankofa.at"
-"""The member of an ASGI scope with the day that its address is locked to."""
+"""The key of an ASGI scope that holds the day its address is locked to."""
 NO_DAY: Final = "no day"
-"""In its place: the address has a day in the future, or no day."""
+"""The value for an address with a future or malformed day."""
 _OBSERVED: Final = b'"observed_at":"'
 _REF: Final = b'"source_ref":"'
 _OWN_ID: Final = b'"service_id":"'
@@ -44,12 +43,12 @@ _facts: Final = msgspec.json.Decoder(list[SharedFact]).decode
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 _encode: Final = msgspec.json.Encoder().encode
 _OF_THE_DAY: Final = ("legal_name", "entity_name", "lei", "listings", "country")
-"""Fields of rows that depend on the day for an organisation."""
+"""Fields of an organisation's rows that depend on the day."""
 _NAME_FIELDS: Final = _OF_THE_DAY[:-1]
 
 
 def day_of_path(path: str, today: date) -> tuple[date, str] | None:
-    """The day that a path is locked to, and the path inside; None for any other path.
+    """The day that a path is locked to, and the path after it; None for any other path.
 
     A day in the future or a malformed day is an unknown path.
     """
@@ -68,7 +67,7 @@ def without_day(path: str) -> str:
 
 
 def narrower(of_path: date | None, grant: Grant | None, now: datetime) -> date | None:
-    """The earlier of the days that the address and the key lock a view to."""
+    """The day of the view: the earlier of the address's lock and the key's."""
     if grant is None or grant.lock is None:
         return of_path
     of_key = grant.lock.on(now)
@@ -76,12 +75,12 @@ def narrower(of_path: date | None, grant: Grant | None, now: datetime) -> date |
 
 
 def locked(edition: Edition, day: date | None) -> Edition:
-    """The edition on the day of a locked view; itself outside of one."""
+    """The edition as of the day of a locked view; the edition itself outside one."""
     return edition if day is None else DayView(edition, day)
 
 
 def explained(problem: Problem, lock: date | None) -> Problem:
-    """The problem of a day that is later than the view, with the reason."""
+    """The error for a day later than the view's."""
     if lock is None or not isinstance(problem, InvalidParameter):
         return problem
     if not problem.detail.endswith(IN_THE_FUTURE):
@@ -90,13 +89,13 @@ def explained(problem: Problem, lock: date | None) -> Problem:
 
 
 def refuse_edition(lock: date | None) -> None:
-    """Raises NotFound in a locked view: the id of an edition tells of later days."""
+    """Raises NotFound in a locked view: edition ids reveal later days."""
     if lock is not None:
         raise NotFound(f"A view that is locked to {lock} has no editions: leave `edition` out.")
 
 
 def refuse_file(lock: date | None) -> None:
-    """Raises NotFound in a locked view: files hold everything that is known today."""
+    """Raises NotFound in a locked view: files hold what is known today."""
     if lock is not None:
         raise NotFound(
             f"Files hold what is known today, and this view is locked to {lock}. Ask the endpoints instead."
@@ -104,7 +103,7 @@ def refuse_file(lock: date | None) -> None:
 
 
 async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -> Answer:
-    """The answer of an operation. Every surface asks by this function. Raises Problem."""
+    """The answer of an operation. Every surface calls this function. Raises Problem."""
     if call.lock is None:
         answer = await operation.perform(call, **arguments)
         has_rows = answer.selection.count
@@ -128,7 +127,7 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
 
 
 async def _explained(operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer) -> Answer:
-    """An answer, with the reason where it has no rows."""
+    """An answer, with the reason if it has no rows."""
     if answer.selection.count:
         return answer
     absent = answer.absent or await absence_of(call, operation, arguments)
@@ -166,18 +165,18 @@ def _paths() -> Mapping[tuple[int | str, ...], list[tuple[Operation, list[str]]]
 
 
 class _RowContents(NamedTuple):
-    """What the rows of an operation may tell of the capture or of later names."""
+    """Which fields of an operation's rows may reveal the capture or later names."""
 
     once: bool
     """Every row has one `observed_at` and one `source_ref`, and nothing nested."""
     inputs: bool
-    """The figures that a row is computed from name sources of their own."""
+    """The inputs of a row have sources of their own."""
     provenance: bool
     names: bool
     matched: bytes
-    """The beginning of the field with the organisation that a party was matched with; empty if none."""
+    """First bytes of the field that names a party's matched organisation; empty if there is none."""
     plain: bool
-    """Whether they tell of nothing but the capture."""
+    """Whether the rows reveal the capture only."""
 
 
 @cache
@@ -196,7 +195,7 @@ def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
 
 
 async def _tells_no_more(operation: Operation, selection: Selection, call: Call) -> bool:
-    """Whether rows without their capture tell nothing of later days."""
+    """Whether rows without their capture reveal nothing of later days."""
     contents = _row_contents(operation.shapes)
     if contents.plain or contents.matched:
         return contents.plain
@@ -206,7 +205,7 @@ async def _tells_no_more(operation: Operation, selection: Selection, call: Call)
 
 
 async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answer:
-    """An answer whose rows tell nothing of the capture, nor of later names."""
+    """Removes the capture and later names from the rows of an answer."""
     selection, contents = answer.selection, _row_contents(operation.shapes)
     rows, sources = bytes(selection.rows).removeprefix(b","), selection.sources
     if sources is None or not selection.count:
@@ -227,13 +226,13 @@ async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answe
 
 
 def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tuple[bytes, frozenset[bytes]]:
-    """Rows without the instant and the digest of their files, and their sources.
+    """Removes capture instants and file digests from rows; also returns the sources of the rows.
 
     Many rows share few of each, so all rows are rewritten at once.
     """
     if not contents.provenance:
         rows = without_capture(rows, row_count if contents.once else len(rows))
-    elif _OBSERVED in rows:  # stored facts; others are made without it
+    elif _OBSERVED in rows:  # stored facts; other rows are built without it
         facts = _facts(b"[%b]" % without_capture(rows, 0))
         for fact in facts:
             force_setattr(fact, "observed_at", None)
@@ -243,7 +242,7 @@ def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tup
 
 
 async def _without_strangers(rows: bytes, field: bytes, edition: DayView) -> bytes:
-    """Rows of releases, without the organisations that were not known on the day."""
+    """Removes from rows of releases the organisations not yet known on the day."""
     for own in {text[:ID_LENGTH] for text in rows.split(field)[1:]}:
         if not await edition.knows(own.decode()):
             rows = rows.replace(b'%b%b"' % (field, own), field[:-1] + b"null")
@@ -262,7 +261,7 @@ def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:
 
 
 async def with_names(rows: bytes, edition: DayView) -> bytes:
-    """Rows with the names and identifiers that organisations had on the day."""
+    """Gives rows the names and identifiers that organisations had on the day."""
     known = await edition.known_days()
     if not known.dated:
         return rows
@@ -277,7 +276,7 @@ async def with_names(rows: bytes, edition: DayView) -> bytes:
         if service_id.encode() in dated and (row := await edition.entity(service_id)) is not None:
             own = organisation(row)
             for name in _OF_THE_DAY:
-                if name in fields and (name != "country" or "legal_name" in fields):  # not of a tender
+                if name in fields and (name != "country" or "legal_name" in fields):  # not a tender's row
                     value = own.legal_name if name == "entity_name" else getattr(own, name)
                     fields[name] = msgspec.Raw(_encode(value))
         patched.append(_encode(fields))
@@ -285,7 +284,7 @@ async def with_names(rows: bytes, edition: DayView) -> bytes:
 
 
 decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
-"""Reads the body of an answer, every digit of a figure kept."""
+"""Decodes the body of an answer, keeping every digit."""
 
 
 @cache
@@ -298,19 +297,19 @@ def operation_named(name: str) -> Operation:
 
 
 async def ask(call: Call, name: str, given: Mapping[str, Any]) -> Answer:
-    """Perform an operation with these parameters as text. Raises the problem that REST would answer with."""
+    """Runs an operation with parameters given as text. Raises the Problem that REST would return."""
     operation = operation_named(name)
     return await perform(operation, call, arguments_of(operation, given, call))
 
 
 async def ask_rows(call: Call, name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Like `ask`: the rows, every digit of a figure kept."""
+    """Like `ask`, but returns the decoded rows, keeping every digit."""
     answer = await ask(call, name, given)
     return [row for some in answer.selection.lists() for row in decode_answer(some)]
 
 
 def arguments_of(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """All arguments, read and admitted as REST reads and admits them (contract: KEY-7)."""
+    """Parses and checks all arguments as REST does (contract: KEY-7)."""
     texts = {name: as_text(value) for name, value in given.items()}
     arguments = operation.read({}, call.today, texts)
     operation.admit(call.grant, arguments)

@@ -42,12 +42,12 @@ from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, o
 from sankofa.operations.nearest import nearest_series, refuse_unknown_series
 from sankofa.operations.paging import ListPage, first_page
 
-_ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode, where it is `series={}`"
-_SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
+_ANNUAL_ONLY = "for annual mode only; with `series` or `as_of` the answer is in series mode: use `series={}`"
+_SERIES_ONLY = "for series mode only; add `series` or `as_of`"
 
 
 def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
-    """Raises InvalidParameter for a parameter of the other mode."""
+    """Raises InvalidParameter for a parameter that belongs to the other mode."""
     if arguments["series"] is None and arguments["as_of"] is None:
         for name in ("series_type", "frequency"):
             if arguments[name] is not None:
@@ -59,7 +59,7 @@ def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
         raise InvalidParameter("indicator", _ANNUAL_ONLY.format(of_day))
     for name in ("from", "to"):
         if isinstance(arguments["from_" if name == "from" else name], int):
-            raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year is taken in annual mode only")
+            raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year works in annual mode only")
 
 
 @operation(
@@ -88,16 +88,16 @@ async def get_macro(
 ) -> Answer:
     """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
-    Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
-    ordered by series, series_type, frequency and country, then date descending. Otherwise annual mode: the
-    values of the tables captured last, ordered by country (alpha-2), indicator, then year descending; no
-    release date is evidenced for them, so none is known under an `as_of`, and the envelope's is
-    null. A parameter of the other mode is a 400. An exchange rate is served as it is published, never
-    inverted; where its source names no country, it is of the one whose currency it is quoted in (FX.EUR.ZAR
-    of ZA, FX.USD.XOF of none). An annual indicator as known on a day is the series
-    `WDI:<indicator>:<alpha-3 country>`; `series` with the indicator's code and `country` is the same. Of a
-    series or indicator that is not there, the answer has no rows and names
-    in `nearest` those that are close; of one that belongs to the other mode, `hint` says so.
+    With `series` or `as_of` the answer is in series mode: the latest vintage of each value known on the day,
+    ordered by series, series_type, frequency and country, then date descending. Otherwise it is in annual
+    mode: the values of the tables captured last, ordered by country (alpha-2), indicator, then year
+    descending. Annual values have no evidenced release date, so none is known with an `as_of`, and the
+    envelope's `as_of` is null. A parameter of the other mode is a 400. Exchange rates are served as
+    published, never inverted. If the source names no country, the row's country is that of the quoted
+    currency (FX.EUR.ZAR: ZA; FX.USD.XOF: none). For an annual indicator as known on a day, ask for the series
+    `WDI:<indicator>:<alpha-3 country>`, or for `series` with the indicator's code and `country`. If the
+    series or indicator does not exist, the answer has no rows and `nearest` names close matches. If it
+    belongs to the other mode, `hint` says so.
     """
     if series is None and as_of is None:
         asked = ("annual", country, (indicator or "").upper(), str(from_), str(to))
@@ -125,7 +125,7 @@ async def get_macro(
 
 async def _annual(page: ListPage, country: str, indicator: str, years: DayRange, most: int) -> Selection:
     key = annual_key(country, indicator)
-    if page.call.lock is not None:  # annual values evidence no day (contract: PIT-6)
+    if page.call.lock is not None:  # annual values have no evidenced day (contract: PIT-6)
         return NO_ROWS
     if country and indicator:
         return await read_one_series(page.edition, MACRO_ANNUAL, key, _rest(page, years), most) or NO_ROWS
@@ -162,7 +162,7 @@ _SERIES_COLUMN = RowOrder("series", "series_type", "frequency", "country", "date
 
 
 def _column(selection: Selection, fields: RowOrder) -> SortKey:
-    """The column of the last row, and its year or day; nothing on the last page."""
+    """The column of the last row, and its year or day; None on the last page."""
     if selection.following is None:
         return ()
     *column, at = fields.key_of(selection.last_row)
@@ -171,12 +171,12 @@ def _column(selection: Selection, fields: RowOrder) -> SortKey:
 
 
 def _rest(page: ListPage, span: DayRange) -> DayRange:
-    """The rest of the one column that is asked for."""
+    """The rest of the single column requested."""
     return span._replace(until=min(span.until, int(page.key[1]) - 1)) if page.key else span
 
 
 async def _start(page: ListPage, kind: str, listed: str) -> SeriesStart | None:
-    """The position at which a list of columns continues."""
+    """Where a list of columns continues."""
     if not page.key:
         return None
     column, day = str(page.key[0]), int(page.key[1])
@@ -205,9 +205,9 @@ async def list_series(
 ) -> Answer:
     """The series and annual indicators that `/v1/macro` serves.
 
-    Ordered by series, frequency and country. An annual indicator has a row for each country, frequency
-    `annual`, dates at the ends of its first and last year, and no vintages: its tables evidence no day of
-    release. With `q`, those whose key or name has every word, or one that begins with it.
+    Ordered by series, frequency and country. An annual indicator has one row for each country, with frequency
+    `annual`, dates at the ends of its first and last year, and no vintages, because its tables have no
+    evidenced release day. `q` keeps series with all its words in key or name; words may be incomplete.
     """
     words = code_words(q) if q is not None else []
     page = await first_page(call, "series", country, None if q is None else tuple(words), cursor=cursor)
@@ -237,7 +237,7 @@ async def get_series_vintages(
     """The days on which values of a series were released, and how many each added or changed.
 
     Newest first, then by frequency and country where several series share the key. A release that changed
-    nothing is not listed. An annual indicator has none: its tables evidence no day of release.
+    nothing is not listed. An annual indicator has no releases: its tables have no evidenced release day.
     """
     key = series.upper()
     page = await first_page(call, "vintages", key, cursor=cursor)
@@ -253,11 +253,11 @@ async def get_series_vintages(
 
 
 def _check_pair(_: Grant, arguments: Mapping[str, Any]) -> None:
-    """Raises InvalidParameter if the currencies are not of a pair."""
+    """Raises InvalidParameter unless the currencies form a pair."""
     if arguments["base"] == arguments["quote"]:
-        raise InvalidParameter("quote", "expected another currency than base")
+        raise InvalidParameter("quote", "expected a currency other than base")
     if arguments["via"] in (arguments["base"], arguments["quote"]):
-        raise InvalidParameter("via", "expected a third currency; a rate of two is in `/v1/macro`")
+        raise InvalidParameter("via", "expected a third currency; published rates are in `/v1/macro`")
 
 
 @operation(
@@ -282,11 +282,10 @@ async def get_cross_rates(
 ) -> Answer:
     """Exchange rates derived from two published daily rates against a third currency.
 
-    No source publishes these rates: `method` is `derived`, and `inputs` name both published rates with their
-    vintages, sources and licences. Both have the same date and were known on `as_of`.
-    Exact arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then date descending:
-    through each third currency there is a value of its own. Two currencies without a common third have no
-    rows.
+    No source publishes these rates: `method` is `derived`, and `inputs` names both published rates with their
+    vintages, sources and licences. Both rates have the same date and were known on `as_of`. The arithmetic is
+    exact, rounded half-even to 10 significant digits. Each third currency gives a value of its own. Ordered
+    by `via`, then date descending. Two currencies without a common third currency have no rows.
     """
     page = await first_page(
         call, "cross-rates", base, quote, via, str(from_), str(to), as_of=as_of, cursor=cursor

@@ -44,7 +44,7 @@ _read_metrics = decoder_of([("metric", str)]).decode
 _OMITTED: dict[str, JsonSchema] = {
     "omitted": {
         "type": "object",
-        "description": "How many values are missing, by reason: why a view is thinner than the market was.",
+        "description": "Number of missing values, by reason.",
         "properties": {
             reason: {"type": "integer", "minimum": 0, "description": meaning}
             for reason, meaning in MEMBERS["omitted"].items()
@@ -81,9 +81,9 @@ async def get_screen(
     """Issuers ranked on a metric.
 
     Each issuer has the value of the latest full year published by `as_of`. A year whose figures were restated
-    or completed later is left out, not replaced, and `omitted` counts it; with `basis=as_known` each value is
-    computed from the figures known that day, and no later event leaves one out. Rows are ordered by `rank`,
-    the position by size in the whole result, ties by service_id. It is not a rating.
+    or completed later is left out, not replaced, and `omitted` counts it. With `basis=as_known` each value is
+    computed from the figures known that day, so no later event leaves one out. Rows are ordered by `rank`,
+    the position by size in the whole result; ties are ordered by service_id. It is not a rating.
     """
     applied = call.basis(basis)
     page = await first_page(
@@ -105,7 +105,7 @@ async def get_screen(
 
 
 def _oldest(day: date, max_age: int | None) -> int:
-    """The earliest last day of a year that is young enough; 0 if any is."""
+    """The earliest year end that is recent enough; 0 if any is."""
     return months_before(day, max_age).toordinal() if max_age else 0
 
 
@@ -130,10 +130,10 @@ async def get_metrics(
 ) -> Answer:
     """Every metrics-v1 value for one issuer.
 
-    The same values that `/v1/screen` ranks, under the same rules for `as_of` and `basis`, ordered by metric.
-    `omitted` counts the metrics that have none, by reason. `missing` names them, with the figures that a
-    later filing restated or added where that is the reason. Each row's `methodology_ref` names its formula,
-    which is explained at `/methodology/` and that name. For information only.
+    The values are those that `/v1/screen` ranks, with the same rules for `as_of` and `basis`, ordered by
+    metric. `omitted` counts the metrics without a value, by reason. `missing` names them; if a later filing
+    restated or added figures, it lists those. Each row's `methodology_ref` names its formula, explained at
+    `/methodology/<methodology_ref>`. For information only.
     """
     key = service_id.upper()
     applied = call.basis(basis)
@@ -186,13 +186,13 @@ async def _has_figures(edition: Edition, key: str, day: int) -> bool:
 
 
 def _left_out(missing: list[_Missing], path: str, day: date, given: dict[str, str]) -> Absence | None:
-    """Why a published year has no value; None if no year was published."""
+    """Why the metrics have no value for a published year; None if no year was published."""
     reasons = dict.fromkeys(one.reason for one in missing if one.reason != REASONS[State.NOT_PUBLISHED])
     if not reasons:
         return None
     what = missing[0].metric if len(missing) == 1 else f"Each of {len(missing)} metrics"
     detail = f"{what} is left out on {day}. {' '.join(MEMBERS['omitted'][reason] for reason in reasons)}"
-    as_known = Suggestion(path, given | {"basis": "as_known"}, "As it was known on that day.")
+    as_known = Suggestion(path, given | {"basis": "as_known"}, "With the figures known on that day.")
     other = Suggestion(path, given, "Of whatever age.") if TOO_OLD in reasons else as_known
     return Absence("left_out", detail, suggestions=(other,))
 
@@ -206,8 +206,8 @@ _PANEL_BASIS: dict[str, JsonSchema] = {
         **BASIS["basis"],
         "type": ["string", "null"],
         "enum": [*get_args(parameters.Basis), None],
-        "description": "The figures that rows are computed from: today's, or those known on `as_of`. Null "
-        "for panels that are not derived from figures of issuers.",
+        "description": "The figures behind the rows: today's, or those known on `as_of`. Null for "
+        "panels that do not use issuers' figures.",
     }
 }
 
@@ -244,8 +244,8 @@ async def get_procurement_demand(
 ) -> Answer:
     """Category share, buyer concentration and momentum of public procurement, by month.
 
-    Only months closed by `as_of`, computed only from releases dated by then. Ordered by month descending,
-    then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
+    Has months closed by `as_of` only, computed from releases dated by then. Ordered by month descending, then
+    category. The method is at `/methodology/signals-v1/procurement-demand`.
     """
     asked = ("procurement-demand", country, category, str(from_), str(to))
     page = await first_page(call, *asked, as_of=as_of, cursor=cursor)
@@ -273,7 +273,7 @@ async def get_procurement_demand(
 
 
 async def _no_demand(edition: Edition, country: str, day: date) -> Absence | None:
-    """Why a country has no row on a day, whatever the filters; None if it has some."""
+    """Why a country has no row on a day, whatever the filters; None if it has rows."""
     whole = DayRange(FOREVER - 1, since=0, until=FOREVER)
     kind = panel_kind("procurement-demand")
     rows = await read_one_series(edition, kind, panel_key(country), whole, _EVERY_ROW) or NO_ROWS
@@ -313,12 +313,12 @@ async def get_signal(
 ) -> Answer:
     """One published signal panel.
 
-    Every panel has rows of its own; its method, its columns and their order are explained at
-    `/methodology/signals-v1/` and its key. `basis` is for the panels of issuers: fundamentals-factors,
-    fundamentals-quality, fundamentals-revisions and issuer-persistence.
+    Each panel has its own columns: `/methodology/signals-v1/<signal_key>` explains them, their order and the
+    method. `basis` is for panels of issuers: fundamentals-factors, fundamentals-quality,
+    fundamentals-revisions and issuer-persistence.
     """
     panel = panels().get(signal_key)
-    if panel is not None and panel.filters:  # as at its own path, which takes the filters
+    if panel is not None and panel.filters:  # the same as at its own path, which also takes filters
         _refuse_basis(basis, signal_key)
         answer = await get_procurement_demand(call, as_of=as_of, limit=limit, cursor=cursor)
         return msgspec.structs.replace(answer, dataset=panel.sku)
@@ -340,6 +340,6 @@ async def get_signal(
 
 
 def _refuse_basis(basis: parameters.Basis | None, signal_key: str) -> None:
-    """Raises InvalidParameter if a basis is named for a panel that is not derived from figures."""
+    """Raises InvalidParameter for a basis on a panel that does not use issuers' figures."""
     if basis is not None:
-        raise InvalidParameter("basis", f"{signal_key} has none: no figure of an issuer enters it")
+        raise InvalidParameter("basis", f"{signal_key} has no basis: it does not use issuers' figures")

@@ -1,4 +1,4 @@
-"""Suggestions for a mistaken identifier, in the problem, so that the next request is right."""
+"""Suggestions for a mistaken identifier, so that the client's next request works."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -33,11 +33,11 @@ _OTHER_MODE: Final[dict[MacroCode, str]] = {
     "series": "an annual indicator: pass it as `indicator`, without `as_of`",
     "indicator": "a series: pass it as `series`",
 }
-"""The kinds of codes that are given for another kind by mistake."""
+"""Hints for a code passed as the other kind."""
 
 
 _SYNONYMS: Final[dict[str, str]] = toml_table("sankofa.operations", "synonyms")
-"""Line items by the names that people use for them."""
+"""Line items by their everyday names."""
 
 
 class Identified(msgspec.Struct):
@@ -53,14 +53,14 @@ _predecessor = msgspec.json.Decoder(Predecessor).decode
 
 
 async def unknown_organisation(call: Call, text: str) -> InvalidParameter | NotFound:
-    """A 404 for an unknown id; a 400 for another kind of identifier, which names the service_id."""
+    """A 404 for an unknown id; for another kind of identifier, a 400 that names the service_id."""
     if hint := await service_id_hint(call, text):
         return InvalidParameter(ID_PARAMETER, hint)
     return NotFound(f"No organisation with service_id {printable(text)}.")
 
 
 async def refuse_other_identifier(call: Call, text: str, parameter: str = ID_PARAMETER) -> None:
-    """Raises InvalidParameter if nothing was found under an id that is another identifier or a name."""
+    """Raises InvalidParameter if an unknown id is in fact another identifier or a name."""
     if hint := await service_id_hint(call, text):
         raise InvalidParameter(parameter, hint)
 
@@ -73,7 +73,7 @@ async def explained_id(
     given: Mapping[str, object],
     lock: date | None = None,
 ) -> InvalidParameter | NotFound:
-    """The refusal of a malformed service_id. If it is another identifier, it names the service_id."""
+    """The error for a malformed service_id. For another kind of identifier it names the service_id."""
     parameter = problem.parameter if isinstance(problem, InvalidParameter) else ID_PARAMETER
     text = given.get(parameter)
     if parameter not in _ID_PARAMETERS or parameter not in operation.parameters or not isinstance(text, str):
@@ -91,7 +91,7 @@ async def explained_id(
 async def service_id_hint(call: Call, text: str) -> str:
     """A sentence that names the service_id of an identifier, a bare ticker or a name.
 
-    It ignores kinds of identifiers that the tier may not look up.
+    Ignores kinds of identifiers that the tier may not look up.
     """
     if len(text) > _LONGEST or not fit(text) or _ISSUED.match(text):
         return ""
@@ -112,7 +112,7 @@ def _listed(hits: Iterable[Hit]) -> str:
 
 
 async def identified(call: Call, text: str, id_types: Iterable[str], most: int = _MOST) -> list[Identified]:
-    """The first organisations that have a text as their identifier, of the first kind of which any has it."""
+    """The first organisations with this identifier. Kinds are tried in order until one matches."""
     for id_type in id_types:
         try:
             key = lookup_key_of_text(id_type, text)
@@ -125,21 +125,21 @@ async def identified(call: Call, text: str, id_types: Iterable[str], most: int =
 
 
 async def having_name(call: Call, text: str, most: int) -> list[Hit]:
-    """The organisations that have exactly this name."""
+    """The organisations with exactly this name."""
     hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(most, forgiving=False)
     return [hit for hit in hits if words(hit.matched_value) == words(text)]
 
 
 async def kinds_of_code(edition: Edition, code: str) -> set[str]:
-    """Whether a code is of a series, of an indicator, or of both; in a locked view, on its day."""
+    """Whether a code names a series, an indicator or both; in a locked view, as of its day."""
     if kinds := {hit.type for hit in await search_code(edition, code)}:
         return kinds
-    # the series of annual tables are not among the names that search knows
+    # search does not know the series made from annual tables
     return {"series"} if edition.lock is None and await columns_of_series(edition, code) else set()
 
 
 async def refuse_unknown_series(edition: Edition, text: str) -> None:
-    """Raises NotFound for a code that nothing has; it names those that come closest."""
+    """Raises NotFound, naming the closest codes, if nothing has this code."""
     if await kinds_of_code(edition, text.upper()):
         return
     nearest = await nearest_codes(edition, text)
@@ -148,7 +148,7 @@ async def refuse_unknown_series(edition: Edition, text: str) -> None:
 
 
 async def nearest_codes(edition: Edition, text: str) -> list[str]:
-    """The series and indicators that come closest to a code; of a rate, its inverse first."""
+    """The series and indicators closest to a code; for an exchange rate, its inverse first."""
     text = text.upper()
     pair = currency_pair(text)
     inverse = f"FX.{pair[1]}.{pair[0]}" if pair else ""
@@ -160,9 +160,9 @@ async def nearest_codes(edition: Edition, text: str) -> list[str]:
 async def nearest_series(
     edition: Edition, code: str | None, parameter: MacroCode, country: str | None = None
 ) -> dict[str, object]:
-    """The member of an answer without rows to a question about a series or indicator that is not there.
+    """Envelope members for an answer about a series or indicator that does not exist.
 
-    `/v1/series` lists both: a code of the other kind is answered with the parameter that takes it.
+    `/v1/series` lists both kinds, so for a code of the other kind the hint names the right parameter.
     """
     if code is None:
         return {}
@@ -171,20 +171,20 @@ async def nearest_series(
         return {"nearest": await nearest_codes(edition, code)}
     if parameter in kinds:
         return {}
-    dated = "; or pass `country` too for what was known on a day" if parameter == "series" else ""
+    dated = "; add `country` for the values known on a day" if parameter == "series" else ""
     if dated and country:
         dated = f"; nothing of {country} was known on that day"
     return {"hint": f"{printable(code.upper())} is {_OTHER_MODE[parameter]}{dated}."}
 
 
 async def relations(edition: Edition, service_id: str, day: date) -> list[RelationRow]:
-    """The successor, the predecessors and the parents that an organisation has on a day."""
+    """An organisation's successor, predecessors and parents on a day."""
     selection = await edition.select(RELATIONS, service_id.upper(), day=day.toordinal())
     return [] if selection is None else _relations(b"[%b]" % selection.rows)
 
 
 async def predecessors(edition: Edition, of: Iterable[RelationRow], day: date) -> list[Predecessor]:
-    """The predecessors among some relations, by service_id, with their names of the day."""
+    """The predecessors among some relations, ordered by service_id, with their names on the day."""
     named = []
     for service_id in sorted(one.value for one in of if one.kind == "predecessor"):
         selection = await edition.select(ENTITIES, service_id, day=day.toordinal())
@@ -196,7 +196,7 @@ async def predecessors(edition: Edition, of: Iterable[RelationRow], day: date) -
 async def predecessor_hint(
     edition: Edition, service_id: str, selection: Selection, day: date
 ) -> dict[str, object]:
-    """The member of an answer without rows about a successor: whose figures there are."""
+    """Envelope members for an answer without rows about a successor: they name its predecessors."""
     if selection.count:
         return {}
     earlier = await predecessors(edition, await relations(edition, service_id, day), day)
@@ -209,14 +209,14 @@ async def predecessor_hint(
 
 
 def nearest_line_items(asked: Iterable[str] | None, selection: Selection) -> dict[str, object]:
-    """The member of an answer without rows to a question about line items, none of which is documented."""
+    """Envelope members for an answer without rows about undocumented line items."""
     if asked is None or selection.count or not set(asked).isdisjoint(LINE_ITEMS):
         return {}
     return {"nearest": line_items_meant(asked)[:_MOST]}
 
 
 def line_items_meant(names: Iterable[str]) -> list[str]:
-    """Our line items that names may mean: by what people call them, then by spelling."""
+    """The documented line items that names may mean: by everyday name, then by spelling."""
     known = list(names)
     near = [_SYNONYMS[name] for name in known if name in _SYNONYMS]
     near += [one for name in known if name not in _SYNONYMS for one in get_close_matches(name, LINE_ITEMS, 3)]

@@ -1,7 +1,7 @@
 """Pages of a list: their first row, and the cursor of the next page (contract: PAR-5, PAR-6).
 
-A cursor holds the sort key of the last row served. Pages stay on the edition and the day of the first one;
-where that edition is no longer kept, they go on in the current one after the same key.
+A cursor holds the sort key of the last row served. All pages use the first page's edition and day. If that
+edition is no longer kept, they go on in the current one after the same key.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,33 +27,33 @@ from sankofa.operations.contract import Answer, Call, Operation
 
 Filter = str | int | date | tuple[str, ...] | None
 Start = tuple[int | str, ...]
-"""The position at which a list continues in one edition (`Selection.following`)."""
+"""Where a list continues in one edition (`Selection.following`)."""
 _UNSET: Final = msgspec.UNSET
 _STARTS_KEPT: Final = 4_096
 
 
 class ListPage(msgspec.Struct, frozen=True):
-    """One page of the rows that some filters admit."""
+    """One page of the rows that match some filters."""
 
     call: Call
     edition: Edition
     day: date
-    """The day that all pages ask about."""
+    """The `as_of` of all pages."""
     filters: tuple[Filter, ...]
     as_of: date | None
-    """The day as it was asked for."""
+    """The day as the client gave it."""
     key: SortKey = ()
     """The sort key of the last row of the page before; empty on the first page."""
     previous_edition: str = ""
     """The edition of the page before; empty on the first page."""
     open_to_sample: bool = False
     dated: bool = False
-    """Whether organisations are those of the day, with the names and identifiers that they had."""
+    """Whether organisations have their names and identifiers of the day."""
 
     async def after(self, cursor: str) -> "ListPage":
-        """The page that a cursor leads to.
+        """The page that a cursor points to.
 
-        Raises InvalidParameter for one that is altered or of other filters.
+        Raises InvalidParameter for an altered cursor or one for other filters.
         """
         lock = self.call.lock
         cursors = self.call.cursors if lock is None else IN_LOCKED_VIEWS
@@ -62,9 +62,9 @@ class ListPage(msgspec.Struct, frozen=True):
         day, *key = position.after
         asked_day = date.fromordinal(int(day))
         if lock is not None and asked_day > lock:
-            raise InvalidParameter("cursor", f"of pages as of {asked_day}, and this view ends on {lock}")
+            raise InvalidParameter("cursor", f"for pages as of {asked_day}, and this view ends on {lock}")
         if self.as_of not in (None, asked_day):
-            raise InvalidParameter("cursor", f"of pages as of {asked_day}")
+            raise InvalidParameter("cursor", f"for pages as of {asked_day}")
         if self.dated:
             edition = view_on(self.call, edition, asked_day)
         return replace(
@@ -74,7 +74,7 @@ class ListPage(msgspec.Struct, frozen=True):
     async def start(self, locate: Callable[[Edition, SortKey], Awaitable[Start]]) -> Start:
         """Where the page begins in its edition; empty for the beginning.
 
-        The worker that served the page before remembers it; any other locates the sort key.
+        The worker that served the previous page remembers it; other workers look up the sort key.
         """
         if not self.key:
             return ()
@@ -86,7 +86,7 @@ class ListPage(msgspec.Struct, frozen=True):
         return start
 
     async def position(self, locate: Callable[[Edition, SortKey], Awaitable[int]]) -> int:
-        """The number of the first row of the page, where the rows of the list are numbered."""
+        """The number of the page's first row, if the list numbers its rows."""
 
         async def start(edition: Edition, key: SortKey) -> Start:
             return (await locate(edition, key),)
@@ -105,7 +105,7 @@ class ListPage(msgspec.Struct, frozen=True):
         tag: int = ANY_TAG,
         where: Callable[[bytes], bool] | None = None,
     ) -> Selection | None:
-        """The rows of the page, where those under a key are the list; None if there is no such key."""
+        """The rows of the page, if the list is the rows under one key; None if the key does not exist."""
         day = self.day.toordinal()
 
         async def locate(edition: Edition, behind: SortKey) -> Start:
@@ -136,17 +136,17 @@ class ListPage(msgspec.Struct, frozen=True):
         dataset: str | None = None,
         more_columns: tuple[str, ...] = (),
     ) -> Answer:
-        """The page as an answer, with the cursor of the next.
+        """The page as an answer, with the cursor for the next page.
 
-        `key` is the sort key of the last row, or the order that tells it. There is no cursor on the last
-        page, and none for a key that may not use it.
+        `key` is the sort key of the last row, or the order that gives it. There is no cursor on the last page
+        or for an API key that may not use it.
         """
         cursor, following, call = None, selection.following, self.call
         if following is not None and (self.open_to_sample or not call.grant.sample):
             if isinstance(key, RowOrder):
                 key = key.key_of(selection.last_row)
             self.edition.cache("starts", _STARTS_KEPT).put((self.filters, self.day, key), following)
-            # Pages of a locked view go on in the current edition: the id of one would tell of later days.
+            # Pages of a locked view go on in the current edition: an edition's id would reveal later days.
             edition_id = self.edition.id if call.lock is None else ""
             position = Position(edition_id, filters_digest(self.filters), (self.day.toordinal(), *key))
             cursor = (call.cursors if call.lock is None else IN_LOCKED_VIEWS).issue(position)
@@ -163,7 +163,7 @@ async def first_page(
     open_to_sample: bool = False,
     dated: bool = False,
 ) -> ListPage:
-    """The beginning of a list, or the page that a cursor leads to.
+    """The first page of a list, or the page that a cursor points to.
 
     `filters` name the list and all that narrows it. Raises InvalidParameter as `ListPage.after` does.
     """
@@ -174,15 +174,14 @@ async def first_page(
 
 
 def view_on(call: Call, edition: Edition, day: date) -> Edition:
-    """An edition as it looks on an earlier day; itself today."""
+    """An edition as of an earlier day; the edition itself for today."""
     return edition if day >= call.today else DayView(edition, day, locked=call.lock is not None)
 
 
 async def refuse_bad_cursor(operation: Operation, call: Call, arguments: Mapping[str, Any]) -> None:
     """Raises InvalidParameter for a malformed cursor, whatever the edition (contract: KEY-7).
 
-    `call` opens no edition. The operation reads its cursor before anything else, as only it knows the
-    filters that one is bound to.
+    `call` opens no edition. Operations read their cursor first: only they know the filters that bind it.
     """
     with suppress(NotFound):
         await operation.perform(call, **arguments)

@@ -82,11 +82,11 @@ async def get_panel(
 ) -> Answer:
     """One row for each issuer and day, with every column as known on that day.
 
-    A metric is that of `/v1/metrics` with `basis=as_known`, a line item the figure of the latest full year
-    that `/v1/statements` shows, a series its latest observation. `missing` has the reason for each empty
-    cell, `age_days` the days since the year or the observation ended. An issuer has rows from the day on
-    which its first figure was public. Ordered by country, those of none last, then service_id and day; with
-    `issuers` by service_id and day. Needs the starter tier or above.
+    A metric has its value from `/v1/metrics` with `basis=as_known`, a line item the latest full year's figure
+    from `/v1/statements`, a series its latest observation. `missing` gives the reason for each empty cell;
+    `age_days` counts the days since the year or the observation ended. An issuer has rows from the day its
+    first figure became public. Ordered by country (issuers without a country last), then service_id and day;
+    with `issuers`, by service_id and day. Needs the starter tier or above.
     """
     names, keys = _columns(metrics, line_items), _columns([key.upper() for key in series or ()])
     market = None if exchange is None else exchange_name(exchange)
@@ -143,7 +143,7 @@ def _columns(*lists: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _days(first: date, last: date, every: str) -> list[int]:
-    """The last day of each period, from a day to a day. Raises InvalidParameter for too many."""
+    """The last day of each period between two days. Raises InvalidParameter for too many."""
     days: list[int] = []
     day = _period_end(first, every)
     while day <= last:
@@ -174,7 +174,7 @@ async def _series_cells(edition: Edition, keys: tuple[str, ...], days: Sequence[
 async def _universe(
     page: ListPage, known_by: int, country: str | None, exchange: str | None, asked: tuple[str, ...] | None
 ) -> AsyncIterator[tuple[str, str]]:
-    """The issuers of a page in order: the country that an issuer sorts by, and its service_id."""
+    """The issuers of a page in order, each with the country that it sorts by."""
     if asked is not None:
         admitted = None
         if country is not None or exchange is not None:
@@ -208,21 +208,21 @@ async def _listed(
 MOST_CELLS: Final = bound("cells of a vintage matrix", 1_000_000, "dates times release days", "400")
 _MATRIX_CELLS_PER_YIELD: Final = 50_000
 _DETAILS: Final = ("period_type", "period_start", "concept", "unit")
-"""The fields that distinguish figures of the same date."""
+"""The fields that tell apart figures with the same date."""
 
 
 class _Vintage(NamedTuple):
     row: tuple[date, str, str, str]
-    """The date, and what else tells its row from others."""
+    """The date, and the other fields that identify its row."""
     available_at: date
     number: int
     value: bytes
     fields: dict[str, Any]
-    """The fields of its row that do not depend on the release."""
+    """The fields of the row that are the same in every release."""
 
 
 class _Reported(msgspec.Struct):
-    """The fields of a row of `/v1/fundamentals` that a matrix has."""
+    """The fields of a `/v1/fundamentals` row that a matrix keeps."""
 
     source_ref: str
     license_class: str
@@ -260,11 +260,11 @@ async def get_series_matrix(
 ) -> Answer:
     """Every vintage of a series side by side: a row for each date, a column for each release day.
 
-    A cell is the value known on that release day, as `/v1/macro` gives it with `as_of`. Every release day
-    known on `as_of` is a column, oldest first, whatever `from` and `to`. With `release` the columns are
-    `available_at` and `value`: of the first release of each date, the latest, or the n-th. Ordered by date.
-    CSV, Arrow and Excel have `date` and these columns only. The sample tier gets the first rows with
-    `truncated: true`, paid tiers everything. `country` chooses where several series share the key.
+    A cell is the value known on that release day, as `/v1/macro` returns it with `as_of`. Every release day
+    known on `as_of` is a column, oldest first; `from` and `to` select rows, not columns. With `release` the
+    columns are `available_at` and `value` of each date's first, latest or n-th release. Ordered by date. CSV,
+    Arrow and Excel have `date` and these columns only. The sample tier gets the first rows with `truncated:
+    true`, paid tiers everything. If several series share the key, choose one with `country`.
     """
     day, key = as_of or call.today, series.upper()
     columns = await columns_of_series(call.edition, key)
@@ -307,8 +307,8 @@ async def get_fundamentals_matrix(
     """Every vintage of a line item side by side: a row for each period, a column for each release day.
 
     A cell is the figure known on that release day; `date` is the last day of the period. The rest is as in
-    `/v1/series/{series}/matrix`. Figures of the same date differ in period_type, period_start, concept or
-    unit: JSON always has these, CSV, Arrow and Excel only those that tell rows of one date apart. Ordered by
+    `/v1/series/{series}/matrix`. Figures with the same date differ in period_type, period_start, concept or
+    unit. JSON always has these four fields; CSV, Arrow and Excel have only those that differ. Ordered by
     date, then by these.
     """
     day, key, wanted = as_of or call.today, service_id.upper(), line_item.encode()
@@ -352,7 +352,7 @@ async def _matrix(
     release: str,
     shapes: tuple[type[Row], type[Row]],
 ) -> Answer:
-    """The rows of a matrix, or of one release. Raises InvalidParameter for too many cells."""
+    """The rows of a matrix or of one release. Raises InvalidParameter if there are too many cells."""
     since, until = span[0] or date.min, span[1] or date.max
     by_row: defaultdict[tuple[date, str, str, str], list[_Vintage]] = defaultdict(list)
     for one in sorted(vintages, key=lambda one: one.number):
@@ -388,7 +388,7 @@ async def _matrix(
 
 
 def _released(own: list[_Vintage], release: str) -> list[_Vintage]:
-    """The one vintage of a release, or none."""
+    """The vintage of one release, or none."""
     if release == "latest":
         return own[-1:]
     number = 1 if release == "first" else int(release)
@@ -410,7 +410,7 @@ def _wide_row(shape: type[Row], days: Sequence[date]) -> Callable[[list[_Vintage
     def write(own: list[_Vintage]) -> bytes:
         row, cells, at, value = own[0].row[0], [], 0, b"null"
         for day, name in zip(days, names, strict=True):
-            # A value is not known before its own date, though a source may publish it sooner.
+            # A value is not known before its own date, even if a source publishes it sooner.
             while at < len(own) and own[at].available_at <= day and row <= day:
                 value = own[at].value
                 at += 1

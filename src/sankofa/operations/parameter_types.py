@@ -1,8 +1,8 @@
 """Kinds of parameters: how the text of each kind is read, and what its JSON schema says.
 
 A mistyped parameter must never silently return look-ahead, so everything is strict: ASCII digits, real
-calendar days, nothing trimmed, nothing guessed. A schema declares exactly what its reader enforces
-(contract: PAR-2): a test tries each of its keywords. No pattern is tried on a text that is too long.
+calendar days, nothing trimmed, nothing guessed. A schema declares exactly what its reader enforces (contract:
+PAR-2). Length is checked before any pattern.
 """
 
 import re
@@ -21,7 +21,7 @@ JsonSchema = dict[str, Any]
 
 
 def whole_match(pattern: str) -> re.Pattern[str]:
-    """A pattern of JSON Schema for `match`: in Python `$` would admit a line feed at the end."""
+    """Converts a JSON Schema pattern for `match`: in Python, `$` would accept a final line feed."""
     if not (pattern.startswith("^") and pattern.endswith("$")):
         raise TypeError(f"pattern {pattern} is not anchored at both ends")
     return re.compile(pattern.removesuffix("$") + r"\Z")
@@ -36,14 +36,14 @@ INSTANT_PATTERN: Final = (
 )
 _INSTANT = whole_match(INSTANT_PATTERN)
 _LONGEST_INSTANT: Final = 64
-IN_THE_FUTURE: Final = "a day in the future: nothing is known of it yet"
+IN_THE_FUTURE: Final = "a day in the future: nothing is known yet"
 
 
 class ParameterType(Protocol):
     """A kind of parameter."""
 
     def read(self, text: Any, today: date) -> Any:
-        """The value of a text, or of JSON where only a tool takes it.
+        """Parses a text, or JSON in a tool call.
 
         Raises ValueError with a reason fit for the client.
         """
@@ -54,7 +54,7 @@ class ParameterType(Protocol):
 
 @dataclass(frozen=True)
 class Text:
-    """Text of a pattern (anchored) within a length."""
+    """Text that matches an anchored pattern, up to a length."""
 
     pattern: str
     example: str = ""
@@ -79,7 +79,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words, spelled as documented."""
+    """One of a few words, spelled exactly as documented."""
 
     words: tuple[str, ...]
     example: str = ""
@@ -97,7 +97,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Choices:
-    """A list out of a few words: in a query separated by commas, in a tool call a list."""
+    """A subset of a few words: separated by commas in a query, a list in a tool call."""
 
     words: tuple[str, ...]
     examples: tuple[str, ...]
@@ -190,7 +190,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Country:
-    """A country by its alpha-2 code, or by its alpha-3 code where `alpha3`. An unknown one has no rows."""
+    """A country's alpha-2 code, or with `alpha3` also its alpha-3 code. An unknown country has no rows."""
 
     alpha3: bool = False
 
@@ -211,7 +211,7 @@ class Country:
 
 @dataclass(frozen=True)
 class Currency:
-    """A currency by its ISO 4217 code, in any case. An unknown one has no rows."""
+    """An ISO 4217 currency code, in any case. An unknown currency has no rows."""
 
     example: str
 
@@ -232,7 +232,7 @@ class Currency:
 
 @dataclass(frozen=True)
 class DayOrYear:
-    """A calendar day, or a year as a number; the operation decides which of the two it takes."""
+    """A calendar day, or a year as a number; the operation decides which it accepts."""
 
     example: str
 
@@ -249,7 +249,7 @@ class DayOrYear:
 
 @dataclass(frozen=True)
 class Words:
-    """A list of names: in a query separated by commas, in a tool call a list."""
+    """A list of names: separated by commas in a query, a list in a tool call."""
 
     pattern: str
     example: str
@@ -275,7 +275,7 @@ class Words:
 
 
 def _listed(text: object, most: int) -> list[str]:
-    """The texts of a list; none if it has too many, or anything else."""
+    """The texts of a list; none if there are too many or one is not a text."""
     names = text.split(",") if isinstance(text, str) else text
     if not isinstance(names, list) or len(names) > most or not all(type(one) is str for one in names):
         return []

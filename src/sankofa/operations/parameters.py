@@ -1,4 +1,4 @@
-"""The parameters of the operations: type, kind, and what the documentation says of each."""
+"""The parameters of the operations: type, kind and description."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,13 +22,13 @@ from sankofa.model.provenance import SKUS
 from sankofa.operations import parameter_types as kinds
 
 ALL_BY_DEFAULT = "all by default"
-"""Marks a `limit` that is no limit where it is omitted."""
+"""Marks a `limit` that means everything if omitted."""
 
 Basis = Literal["current", "as_known"]
 
 
 def _printable(longest: int, example: str) -> kinds.Text:
-    """Text of any characters but controls."""
+    """Text without control characters."""
     return kinds.Text(rf"^[^\x00-\x1f\x7f]{{1,{longest}}}$", example, longest)
 
 
@@ -40,7 +40,7 @@ ServiceId = Annotated[
 AsOf = Annotated[
     date | None,
     kinds.Day(past=True),
-    "Returns what was knowable on that day; today (UTC) where omitted. A day in the future is a 400.",
+    "Returns what was knowable on that day; default: today (UTC). A day in the future is a 400.",
 ]
 PeriodType = Annotated[str | None, kinds.Choice(PERIOD_TYPES), "Reporting cadence."]
 Vintages = Annotated[
@@ -51,22 +51,22 @@ Vintages = Annotated[
 ]
 Edition = Annotated[
     str | None,
-    kinds.Text(EDITION_PATTERN),  # any example would be a removed edition
-    "Edition that answers, as `edition` of an earlier answer names it; the current one by default. A removed "
+    kinds.Text(EDITION_PATTERN),  # any example would name a removed edition
+    "Edition to answer from: the `edition` of an earlier answer; the current one by default. A removed "
     "or withdrawn edition gives 410, an unknown one 404. The header field `X-Edition` does the same.",
 ]
 KnownBy = Annotated[
     datetime | None,
     kinds.Instant(),
-    "Returns what this service had published by that instant: the newest kept edition of that time answers, "
-    "and the envelope repeats it. No rows if nothing was published yet. Not beside `edition`.",
+    "Returns what this service had published by that instant, from the newest edition kept from that "
+    "time. The envelope repeats the instant. No rows if nothing was published yet. Not with `edition`.",
 ]
 Format = Annotated[
     str | None,
     kinds.Choice(("json", "csv", "arrow", "xlsx"), "json"),
     "Format of the answer; takes precedence over `Accept`.",
 ]
-Since = Annotated[str | None, kinds.Text(EDITION_PATTERN), "Edition of your copy; omit it for everything."]
+Since = Annotated[str | None, kinds.Text(EDITION_PATTERN), "Edition of your copy; omit it to get everything."]
 ChangedDataset = Annotated[
     str | None, kinds.Choice(FOLLOWED, "fundamentals"), "Dataset to list changes of; all by default."
 ]
@@ -97,14 +97,14 @@ IdValue = Annotated[
     "The outside identifier; a ticker is written EXCHANGE:TICKER.",
 ]
 Country = Annotated[str | None, kinds.Country(), "ISO 3166-1 alpha-2 code, in any case."]
-_METRIC = "Slug of the metrics-v1 set; each is explained at `/methodology/metrics-v1/` and its slug."
+_METRIC = "Slug of the metrics-v1 set; `/methodology/metrics-v1/<slug>` explains each."
 RequiredMetric = Annotated[str, kinds.Choice(slugs(), "revenue_growth"), _METRIC]
 Metric = Annotated[str | None, kinds.Choice(slugs(), "revenue_growth"), _METRIC + " Omit for every metric."]
 ChosenBasis = Annotated[
     Basis | None,
     kinds.Choice(("current", "as_known"), "as_known"),
-    "`current` (default): today's figures; values whose inputs were restated or completed after `as_of` are "
-    "left out. `as_known`: the figures known on `as_of`; no later event leaves anything out.",
+    "`current` (default): today's figures, without values whose inputs were restated or completed after "
+    "`as_of`. `as_known`: the figures known on `as_of`; no later event leaves anything out.",
 ]
 MaxAge = Annotated[
     int | None,
@@ -137,24 +137,24 @@ PanelLineItems = Annotated[
 PanelSeries = Annotated[
     tuple[str, ...] | None,
     kinds.Words(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE, 20),
-    "Series: the latest observation known that day. Keys in any case, as `/v1/series` lists them.",
+    "Series keys from `/v1/series`, in any case: the latest observation known that day.",
 ]
 PanelIssuers = Annotated[
     tuple[str, ...] | None,
     kinds.Words(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176", 64),
-    "Organisation identifiers; every issuer known that day where omitted.",
+    "Organisation identifiers; default: every issuer known that day.",
 ]
 Every = Annotated[
     Literal["week", "month", "quarter", "year", "change"],
     kinds.Choice(("week", "month", "quarter", "year", "change"), "month"),
-    "Days of the rows: the last one of each week (a Sunday), month, quarter or year. `change`: for each "
-    "issuer `from`, and every day on which one of its columns changes; not with `series`.",
+    "Days of the rows: the last day of each week (Sunday), month, quarter or year. `change`: for each "
+    "issuer the `from` day, and every day on which one of its columns changes; not with `series`.",
 ]
 PanelFrom = Annotated[date, kinds.Day(past=True, example="2024-01-01"), "First day of the panel."]
 PanelTo = Annotated[
     date | None,
     kinds.Day(past=True, example="2024-12-31"),
-    "Last day of the panel; today (UTC) where omitted.",
+    "Last day of the panel; default: today (UTC).",
 ]
 SeriesKey = Annotated[
     str,
@@ -178,16 +178,18 @@ TenderCountry = Annotated[str, kinds.Country(), "ISO 3166-1 alpha-2 code, in any
 ReleasedFrom = Annotated[date | None, kinds.Day(example="2026-01-01"), "Earliest release date (UTC day)."]
 Cursor = Annotated[
     str | None,
-    kinds.Text(r"^[A-Za-z0-9_-]{1,3600}$", longest=3600),  # an example would be a cursor that leads nowhere
+    kinds.Text(r"^[A-Za-z0-9_-]{1,3600}$", longest=3600),  # any example would be an invalid cursor
     "`next_cursor` of the previous page, verbatim.",
 ]
 TenderQuery = Annotated[
-    str | None, _printable(200, "bridge repair"), "Words that title and description must have, all of them."
+    str | None,
+    _printable(200, "bridge repair"),
+    "Words to find in title and description; every word must occur.",
 ]
 Ocid = Annotated[
     str | None,
     _printable(200, "ocds-999sza-00134"),
-    "Only the releases of this contracting process, as published. Name its `country` too.",
+    "Only the releases of this contracting process, as published. Give its `country` too.",
 ]
 ReleasedTo = Annotated[date | None, kinds.Day(example="2026-12-31"), "Latest release date (UTC day)."]
 ClosingFrom = Annotated[
@@ -204,7 +206,7 @@ Buyer = Annotated[
 BuyerQuery = Annotated[
     str | None,
     _printable(200, "district municipality"),
-    "Words that the name of the buyer must have, all of them.",
+    "Words to find in the name of the buyer; every word must occur.",
 ]
 Supplier = Annotated[
     str | None,
@@ -217,7 +219,7 @@ TenderCategory = Annotated[
 Status = Annotated[str | None, _printable(100, "complete"), "Status of the tender as published, in any case."]
 Method = Annotated[str | None, _printable(100, "open"), "Procurement method as published, in any case."]
 MinValue = Annotated[
-    Decimal | None, kinds.Number(1000000), "Smallest `value_amount`, in whatever currency the row has."
+    Decimal | None, kinds.Number(1000000), "Smallest `value_amount`, in the currency of the row."
 ]
 Contract = Annotated[
     str, _printable(400, "ocds-999sza-00134"), "Open Contracting process identifier, as published."
@@ -225,7 +227,7 @@ Contract = Annotated[
 ContractDay = Annotated[
     date | None,
     kinds.Day(past=True, example="2026-03-01"),
-    "Compiles the releases up to that day; today (UTC) where omitted. A day in the future is a 400.",
+    "Compiles the releases up to that day; default: today (UTC). A day in the future is a 400.",
 ]
 Detail = Annotated[
     Literal["compact", "full"],
@@ -257,7 +259,7 @@ ClaimValue = Annotated[
 ClaimUnit = Annotated[
     str | None,
     _printable(60, "ZAR"),
-    "Unit or currency, such as ZAR or USD/shares; a claim in another unit than the figure's is unknown.",
+    "Unit or currency, such as ZAR or USD/shares. If the figure has another unit, the claim is unknown.",
 ]
 RestatedServiceId = Annotated[
     str | None, kinds.Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"), "Only this organisation."
@@ -268,7 +270,7 @@ RestatedSince = Annotated[
 RestatedUntil = Annotated[
     date | None,
     kinds.Day(example="2024-12-31"),
-    "Last day on which the new figure became public; today (UTC) where omitted.",
+    "Last day on which the new figure became public; default: today (UTC).",
 ]
 LineItem = Annotated[
     str | None, kinds.Text(r"^[a-z0-9_]+$", "profit", longest=LONGEST_LINE_ITEM), "Only this line item."
@@ -279,12 +281,12 @@ MatrixLineItem = Annotated[
 Release = Annotated[
     str,
     kinds.Text(r"^(all|first|latest|[1-9][0-9]{0,3})$", "first"),
-    "`all`: a column for each release day; `first`, `latest`, or a number: that release of each date alone.",
+    "`all`: a column for each release day. `first`, `latest` or a number: only that release of each date.",
 ]
 MinChange = Annotated[
     Decimal | None,
     kinds.Number(),
-    "Smallest |change|, as a ratio: 0.05 is 5%. Rows whose change is null are then left out.",
+    "Smallest |change|, as a ratio: 0.05 is 5%. Leaves out rows whose change is null.",
 ]
 MacroCountry = Annotated[
     str | None, kinds.Country(alpha3=True), "ISO 3166-1 alpha-2 or alpha-3 code, in any case."
@@ -297,8 +299,8 @@ Indicator = Annotated[
 Series = Annotated[
     str | None,
     kinds.Text(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
-    "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit, "
-    "WDI:<indicator>:<alpha-3> an annual indicator by the days it was captured on.",
+    "Series mode: series key, in any case. FX.<base>.<quote> is quote units for one base unit. "
+    "WDI:<indicator>:<alpha-3> is an annual indicator, dated by its captures.",
 ]
 SeriesType = Annotated[
     str | None, kinds.Text(SERIES_TYPE_PATTERN, "cpi", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."
@@ -309,23 +311,23 @@ Frequency = Annotated[
 SeriesAsOf = Annotated[
     date | None,
     kinds.Day(past=True),
-    "Asks for series mode: the latest vintages known on that day; today (UTC) where only `series` does. "
-    "A day in the future is a 400.",
+    "Selects series mode: the latest vintages known on that day. With `series` alone the day is today "
+    "(UTC). A day in the future is a 400.",
 ]
 From = Annotated[
     date | int | None,
     kinds.DayOrYear("2024-01-01"),
-    "The earliest: a date in series mode, a date or a year in annual mode.",
+    "Earliest date; in annual mode also a year.",
 ]
 To = Annotated[
     date | int | None,
     kinds.DayOrYear("2024-12-31"),
-    "The latest: a date in series mode, a date or a year in annual mode.",
+    "Latest date; in annual mode also a year.",
 ]
 BaseCurrency = Annotated[str, kinds.Currency("GBP"), "Currency that is priced: ISO 4217 code, in any case."]
 QuoteCurrency = Annotated[str, kinds.Currency("ZAR"), "Currency of the price: ISO 4217 code, in any case."]
 Via = Annotated[
-    str | None, kinds.Currency("EUR"), "Only through this third currency: ISO 4217 code, in any case."
+    str | None, kinds.Currency("EUR"), "Only rates through this third currency: ISO 4217 code, in any case."
 ]
 FromDay = Annotated[date | None, kinds.Day(example="2024-01-01"), "The earliest date."]
 ToDay = Annotated[date | None, kinds.Day(example="2024-12-31"), "The latest date."]

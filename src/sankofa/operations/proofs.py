@@ -1,4 +1,4 @@
-"""`proof=true` and GET /v1/proof: the hashes that lead from rows to the signed checkpoint of the log."""
+"""`proof=true` and GET /v1/proof: the hashes from rows up to the signed checkpoint of the log."""
 
 import asyncio
 import time
@@ -37,12 +37,12 @@ PROVEN: Final[Mapping[str, str]] = {
     "get_entity": "entities",
     "get_crosswalk": "crosswalk",
 }
-"""The operations whose rows can be proven, and their datasets; that of macro depends on its mode."""
+"""The operations whose rows can be proven, and their datasets. The dataset of macro depends on its mode."""
 PROOF: Final = Parameter(
     "proof",
     "proof",
     Choice(("true", "false"), "true"),
-    "`true` adds `proof`: the hashes that lead from each row to the signed checkpoint of the log.",
+    "`true` adds `proof`: the hashes from each row up to the signed checkpoint of the log.",
     required=False,
     default=None,
     in_path=False,
@@ -57,13 +57,13 @@ _SHAPES: Final[Mapping[str, tuple[type[Row], str]]] = {
     "macro-series": (MacroSeriesRow, MACRO),
     "tenders": (TenderRow, TENDER),
 }
-"""The rows of each dataset, and whose sources `_license` attributes."""
+"""By dataset: the type of its rows, and the dataset whose sources `_license` attributes."""
 _RECORD_REF: Final = rf"^([0-9a-f]{{24}}|({'|'.join(_SHAPES)}):[^\x00-\x1f\x7f]{{1,480}})$"
 RecordRefParameter = Annotated[
     str,
     Text(_RECORD_REF, "30b0939ed17a65fb79375e04", longest=512),  # of the bundled sample world
-    "The row: `record_ref` of a figure; for other datasets `DATASET:KEY`, with the parts of its key in "
-    "/v1/changes as a JSON list or joined by `|`.",
+    "The row: a figure's `record_ref`, or for other datasets `DATASET:KEY`. KEY is the `key` from "
+    "/v1/changes, as a JSON list or joined by `|`.",
 ]
 SinceSizeParameter = Annotated[
     int | None,
@@ -72,7 +72,7 @@ SinceSizeParameter = Annotated[
     "the same entries.",
 ]
 _FRESH: Final = 1.0
-"""Seconds for which a checkpoint is not read again."""
+"""Seconds for which a checkpoint is cached."""
 PROOF_OF_ROW: Final = "get_proof"
 _DATASETS: Final = {shape: dataset for dataset, (shape, _) in _SHAPES.items()}
 
@@ -88,11 +88,11 @@ _DATASETS: Final = {shape: dataset for dataset, (shape, _) in _SHAPES.items()}
 async def get_proof(
     call: Call, *, record_ref: RecordRefParameter, since_size: SinceSizeParameter = None
 ) -> Answer:
-    """One row, with the proof that its edition had it.
+    """One row, with the proof that its edition has it.
 
-    `proof` has the hashes that lead from the row to the signed checkpoint of the log of editions, as
-    `proof=true` adds them to other answers; `sankofa verify` checks them. With `since_size` it also proves
-    that the log only grew since it had so many entries. A row that the edition does not have is a 404.
+    `proof` has the hashes from the row up to the signed checkpoint of the log of editions. `proof=true` adds
+    the same to other answers, and `sankofa verify` checks them. With `since_size` it also proves that the log
+    has only grown since it had that many entries. If the edition has no such row, the answer is a 404.
     """
     if call.lock is not None:
         raise NotFound(LOCKED)
@@ -117,7 +117,7 @@ class _Kind(msgspec.Struct):
     id_type: str
 
 
-LOCKED: Final = "A locked view has no proofs: the log tells of later days."
+LOCKED: Final = "A locked view has no proofs: the log reveals later days."
 
 
 def with_proof(operation: Operation, text: str, service: Service, fmt: object = None) -> Operation:
@@ -127,7 +127,7 @@ def with_proof(operation: Operation, text: str, service: Service, fmt: object = 
     if text == "false":
         return operation
     if fmt is not None:
-        raise InvalidParameter("proof", "a proof comes with JSON only")
+        raise InvalidParameter("proof", "only JSON answers have a proof")
     return _proving(operation, service)
 
 
@@ -160,7 +160,7 @@ async def _proof(
         opened = await open_tree(edition, dataset)
     except RowNotHashed as reason:
         raise NotFound(f"proof: {reason}.") from None
-    # An older version wrote the trees without it.
+    # Older versions wrote trees without it.
     if not (secret := opened.tree.secret or service.settings.row_secret()):
         raise NotFound(f"proof: this node cannot prove rows of edition {edition.id}.")
     reader = TreeReader(edition, feed_of(dataset), opened, secret)
@@ -173,7 +173,7 @@ async def _proof(
 
 
 async def _logged(service: Service, edition: Edition, since_size: int | None = None) -> dict[str, object]:
-    """What leads from the entry of an edition to the checkpoint, which is at most a second old.
+    """The proof from an edition's entry up to the checkpoint, which is at most a second old.
 
     Raises NotFound if the edition is not logged.
     """
@@ -190,7 +190,7 @@ async def _logged(service: Service, edition: Edition, since_size: int | None = N
 
 
 def _entry_proof(service: Service, edition: str, since_size: int | None) -> dict[str, object] | None:
-    """The entry of an edition and the hashes that lead to the checkpoint; None if it is not logged.
+    """An edition's entry and the hashes up to the checkpoint; None if the edition is not logged.
 
     Raises InvalidParameter for a size that the log does not have.
     """
@@ -216,7 +216,7 @@ def _entry_proof(service: Service, edition: str, since_size: int | None) -> dict
 
 
 async def file_proof(service: Service, edition: Edition, name: str) -> dict[str, object]:
-    """The manifest with the digest of a file, and the hashes that lead from its edition to the checkpoint.
+    """The manifest with the digest of a file, and the hashes from its edition up to the checkpoint.
 
     Raises NotFound if the edition is not logged.
     """

@@ -43,11 +43,10 @@ async def get_restatements(
 ) -> Answer:
     """Reported figures that replaced earlier ones: from what, to what, when and by which document.
 
-    A row for each vintage after the first, of any period and line item. `since` and `until` are days on which
-    the new figure became public, both included. Ordered by available_at descending, service_id, period_end
-    descending, line_item, concept, unit, period_start, then vintage. `/feeds/restatements.atom` has the
-    newest rows as an Atom feed, with the same parameters, and `/feeds/company/{service_id}.atom` those of one
-    organisation.
+    One row for each vintage after the first. `since` and `until` bound the day on which the new figure became
+    public, both included. Ordered by available_at descending, service_id, period_end descending, line_item,
+    concept, unit, period_start, then vintage. `/feeds/restatements.atom` has the newest rows as an Atom feed
+    with the same parameters; `/feeds/company/{service_id}.atom` has those of one organisation.
     """
     key = None if service_id is None else service_id.upper()
     filters = (str(since), str(until), country, key, line_item, str(min_change))
@@ -77,8 +76,8 @@ async def get_series_revisions(
     """How far the values of a series were revised after their first release: size, bias, time to final.
 
     One row for each frequency and country under the key, computed from the vintages known on `as_of`. The
-    latest vintage of that day counts as final. An annual indicator has no rows: its tables evidence no day of
-    release; ask for the series `WDI:<indicator>:<alpha-3 country>`.
+    latest vintage of that day counts as final. An annual indicator has no rows, because its tables have no
+    evidenced release day. Ask for the series `WDI:<indicator>:<alpha-3 country>`.
     """
     day = as_of or call.today
     columns = await columns_of_series(call.edition, series.upper())
@@ -111,7 +110,7 @@ async def get_series_revisions(
 
 
 _EFFORT: Final = 20_000
-"""How many unchanged keys a page may pass over before it ends, however few changes it has."""
+"""Number of unchanged keys after which a page ends, however few changes it has."""
 _ROWS_A_TURN: Final = 256
 _NULL: Final = msgspec.Raw(b"null")
 _provenance = msgspec.json.Decoder(Row)
@@ -126,7 +125,7 @@ _provenance = msgspec.json.Decoder(Row)
     members={
         "since": {
             "type": ["string", "null"],
-            "description": "The edition compared with; null if there is none and every row is added.",
+            "description": "The earlier edition; null if there is none, so every row is listed as added.",
         }
     },
 )
@@ -140,14 +139,13 @@ async def get_changes(
 ) -> Answer:
     """Rows added, changed or removed since an earlier edition.
 
-    Use it to keep a copy up to date. Name the edition of your copy as `since`; without it every row is listed
-    as added. Apply the rows in the order given, by `dataset` and `key`, and keep `edition` for the next time.
-    The rows are every vintage of a fact, the latest vintage of a macro value, and current identifiers.
-    Derived values are not listed.
-    Ordered by dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
-    short and still have a `next_cursor`. `edition` is that of the first page; where it is
-    removed meanwhile, the pages go on in the current one, and `since` with it is a 410: start again.
-    Needs the starter tier or above.
+    Use it to keep a copy up to date. Pass your copy's edition as `since`; without it, every row is listed as
+    added. Apply the rows in order, by `dataset` and `key`, and keep `edition` as the next `since`. The rows
+    are every vintage of a fact, the latest vintage of a macro value, and current identifiers. Derived values
+    are not listed. Ordered by dataset and key (tenders by day, newest first), then as served, removed rows
+    last. A page may be short and still have a `next_cursor`. All pages use the `edition` of the first. If
+    that edition is removed meanwhile, the pages go on in the current one; a removed edition as `since` is a
+    410: start again. Needs the starter tier or above.
     """
     if call.lock is not None:
         raise NotFound("A locked view has no changes between editions.")
@@ -167,7 +165,7 @@ async def get_changes(
     for first in range(0, len(changes), _ROWS_A_TURN):
         some = changes[first : first + _ROWS_A_TURN]
         slices.append(b",".join([_row(change, since or "", edition) for change in some]))
-        await asyncio.sleep(0)  # others are waiting too
+        await asyncio.sleep(0)  # let other requests run
     return Answer(
         Selection(slices, len(changes), truncated=following is not None),
         members={
@@ -184,7 +182,7 @@ def _cursor(call: Call, edition_id: str, filters: str, position: ChangePosition)
 
 
 def _row(change: Change, since: str, edition: Edition) -> bytes:
-    """One change on the wire. A removed row cites the edition that no longer has it as its source."""
+    """One change as JSON. A removed row cites as its source the edition that no longer has it."""
     removed = change.row is None
     provenance = _provenance.decode(change.row or change.before or b"")
     ref = provenance.source_ref

@@ -1,4 +1,4 @@
-"""GET /v1/search, and the MCP tool search_entities, which asks it for organisations."""
+"""GET /v1/search, and the MCP tool search_entities, which searches organisations only."""
 
 from collections.abc import Awaitable, Callable
 from datetime import date
@@ -36,11 +36,11 @@ _ROWS_PER_YIELD: Final = 128
 _EVERY_HIT: Final = 10_000
 _MOST_ROWS_KEPT: Final = 16_384
 _LARGEST_ROW_KEPT: Final = 1024
-"""At most 16 MB, and 8 MB as most are: the rows of organisations that were found last."""
+"""Recently found organisation rows to keep: at most 16 MB, usually 8 MB."""
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
 _NAMES: Final = ("legal_name", "other_name")
 _LENGTHS: Final = {"lei": 20, "isin": 12, "figi": 12}
-"""Kinds of identifiers that are not looked up for a text of another length."""
+"""The length of identifiers by kind; a text of another length is not looked up."""
 _ID_LENGTH: Final = 26
 _MOST_IDENTIFIED: Final = 20
 
@@ -68,8 +68,8 @@ async def search(
     Case, accents, legal forms, word order and small typing errors do not matter. Words may be incomplete,
     from three letters on. An exact identifier comes first: LEI, ticker (`JSE:NPN` or `NPN`), series key,
     indicator code; ISIN, registry number, FIGI and aggregator id from the starter tier on. Ordered by score
-    descending, then type and id. With `country`, or words that name one (`gdp kenya`), an indicator is found
-    where that country has it. Under `as_of` it finds who and what was known on that day.
+    descending, then type and id. With `country`, or words that name one (`gdp kenya`), it finds only
+    indicators that the country has. With `as_of` it finds what was known on that day.
     """
     page = await first_page(call, "search", q, country, type, as_of=as_of, dated=True, cursor=cursor)
     call = replace(call, edition=page.edition, today=page.day)
@@ -113,7 +113,7 @@ async def _everything(
             macro, others = await _macro_items(call, items, coded, place, type, most, forgiving=forgiving)
         if hits or macro:
             break
-    if macro or identified:  # else they are in order
+    if macro or identified:  # otherwise they are in order
         hits = sorted([*hits, *macro], key=_best_first)
     return hits, more or others
 
@@ -125,11 +125,11 @@ def _best_first(hit: Hit) -> tuple[float, int, str]:
 async def _page(
     ranked: Callable[[int], Awaitable[tuple[list[Hit], bool]]], page: ListPage, most: int
 ) -> tuple[list[Hit], SortKey | None, bool]:
-    """The hits of a page, the sort key that the next is behind, and whether there are more.
+    """The hits of a page, the sort key to continue after, and whether there are more.
 
-    `ranked` gives the best hits and scores only enough candidates to find them. After the first page all
-    candidates are scored, and its hits are left out: none is lost, and none comes twice. So a sort key
-    begins with the `limit` of the first page, while all pages are of one edition, and with 0 afterwards.
+    For the first page `ranked` scores only enough candidates to find the best hits. Later pages score all
+    candidates and leave out the first page's hits, so no hit is lost or repeated. For this a sort key begins
+    with the first page's `limit`, or with 0 once the pages have moved to another edition.
     """
     if not page.key:
         hits, more = await ranked(most)
@@ -145,13 +145,13 @@ async def _page(
 
 
 def _behind(first: int, hits: list[Hit]) -> SortKey:
-    """The sort key of the last of some hits."""
+    """The sort key of the last hit."""
     last = hits[-1]
     return first, str(last.score), last.type, last.id
 
 
 def _rest(hits: list[Hit], shown: set[tuple[str, str]], key: SortKey) -> list[Hit]:
-    """The hits after a key: after the hit itself if it is still found, otherwise after its score. Scores
+    """The hits after a key: after that hit if it is still found, otherwise after its score, because scores
     depend on all names of an edition."""
     _, score, type, id = key
     if (type, id) in shown:
@@ -173,9 +173,9 @@ async def search_entities(
 ) -> Answer:
     """Organisations by name, ticker or identifier.
 
-    Accents, legal forms, word order and small slips do not matter. Each hit says in `match` why it was found
-    and how well; an exact identifier comes first. On the sample tier only LEIs and tickers are looked up. Use
-    the `service_id` of a hit with the other tools.
+    Accents, legal forms, word order and small typing errors do not matter. `match` says why each organisation
+    was found and how well it matches; an exact identifier comes first. On the sample tier only LEIs and
+    tickers are looked up. Use the `service_id` of a hit with the other tools.
     """
     page = await first_page(call, "entities", query, country, as_of=as_of, dated=True, cursor=cursor)
     call = replace(call, edition=page.edition, today=page.day)
@@ -192,7 +192,7 @@ async def search_entities(
 
 
 async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]:
-    """The rows of hits. What a row of an organisation begins with, up to why it was found, is kept."""
+    """The rows of hits. The part of an organisation's row before `match` is cached."""
     beginnings: BoundedCache[tuple[str, date], bytes] = call.edition.cache("search rows", _MOST_ROWS_KEPT)
     rows = []
     yield_points = YieldPoints(_ROWS_PER_YIELD)
@@ -219,7 +219,7 @@ async def _entity_rows(call: Call, hits: list[Hit]) -> list[bytes]:
 async def _organisations(
     query: NameQuery, exact: list[Hit], most: int, *, forgiving: bool = True
 ) -> tuple[list[Hit], bool]:
-    """The organisations that a query means, `exact` ones first, and whether there are others."""
+    """The organisations that match a query, `exact` ones first, and whether there are more."""
     by_name, more = await query.search(most + len(exact), forgiving=forgiving)
     if not exact:
         return by_name, more
@@ -230,7 +230,7 @@ async def _organisations(
 
 
 async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
-    """Matches of the query as an identifier of each kind that the tier may use."""
+    """Organisations with the query as an identifier, of any kind that the tier may use."""
     hits: list[Hit] = []
     plain = "".join(query.replace("-", "").split())
     for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
@@ -260,7 +260,7 @@ async def _macro_items(
     *,
     forgiving: bool,
 ) -> tuple[list[Hit], bool]:
-    """The series and indicators that a query means, best first, and whether there are others."""
+    """The series and indicators that match a query, best first, and whether there are more."""
     own = None if country is None else await country_entries(call.edition, country)
     spans = await macro_spans(call.edition)
 
@@ -283,7 +283,7 @@ async def _macro_items(
 
 
 async def _beginning(call: Call, hit: Hit, country: str | None) -> bytes:
-    """The row of a hit without `match`: provenance, name and country of its record."""
+    """A hit's row without `match`, with provenance, name and country."""
     if hit.type == ORGANISATION:
         record = await _entity(call, hit)
         start = record.index(b'"service_id":')
@@ -313,13 +313,13 @@ async def _beginning(call: Call, hit: Hit, country: str | None) -> bytes:
 
 
 def _member(record: bytes, name: bytes, following: bytes, start: int) -> bytes:
-    """The value of a member of an encoded row, by its name and that of the next member."""
+    """The value of a member of an encoded row. Takes the names of this member and the next."""
     at = record.index(name, start) + len(name)
     return record[at : record.index(following, at)]
 
 
 def _matched(hit: Hit) -> str:
-    """The name, or the identifier with its kind."""
+    """The name that matched, or the identifier with its kind."""
     return hit.matched_value if hit.matched_on in _NAMES else f"{hit.matched_on}:{hit.matched_value}"
 
 
@@ -328,9 +328,9 @@ async def _entity(call: Call, hit: Hit) -> bytes:
 
 
 async def _rows_seen(call: Call, kind: str, key: str, limit: int | None = None) -> bytes:
-    """The rows under a key that are seen today; empty if there are none, or no such key."""
+    """The rows under a key that are visible today; empty if there are none."""
     blocks = await call.edition.blocks(kind, key, 0, 2)
-    if len(blocks) == 1 and not blocks[0][0]:  # one row that is always seen, as most are
+    if len(blocks) == 1 and not blocks[0][0]:  # the usual case: one row, always visible
         return bytes(blocks[0][1])
     if not blocks:
         return b""
@@ -339,7 +339,7 @@ async def _rows_seen(call: Call, kind: str, key: str, limit: int | None = None) 
 
 
 async def _entity_row(call: Call, hit: Hit) -> bytes:
-    """The entity's own row, with the members of a search row and the reason at its end."""
+    """The entity's own row, followed by the members of a search row and the match."""
     record = await _entity(call, hit)
     name = _member(record, b'"legal_name":', b',"other_names":', 0)
     return b'%b,"type":"organisation","id":%b,"name":%b,"matched":%b,"score":%b,"match":%b}' % (

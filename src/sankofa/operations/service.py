@@ -1,4 +1,4 @@
-"""The service behind every surface: stores, access and the current edition, put together once."""
+"""The service behind every surface: stores, access and the current edition."""
 
 import asyncio
 import logging
@@ -47,7 +47,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-"""What a surface is to the HTTP server (ASGI)."""
+"""An ASGI application."""
 
 COMMIT_FILE: Final = "commit.txt"
 """Written into the package when a wheel is built (`setup.py`)."""
@@ -62,7 +62,7 @@ def build_id() -> str:
 
 
 def commit_of_checkout() -> str:
-    """The commit that is checked out here; empty if this is no checkout, or git is not installed."""
+    """The commit checked out here; empty without a checkout or without git."""
     folder = Path(__file__).parents[3]
     if not (folder / ".git").exists():
         return ""
@@ -84,13 +84,13 @@ LARGEST_HEADERS: Final = limit("header fields of a request", 16 * 1024, "bytes",
 
 
 class UriTooLong(Problem):
-    """414: no question of ours is that long."""
+    """414: longer than any valid request."""
 
     status, slug, title = 414, "uri-too-long", "URI too long"
 
 
 class HeadersTooLarge(Problem):
-    """431: no client of ours needs that many."""
+    """431: more than any client needs."""
 
     status, slug, title = 431, "headers-too-large", "Request header fields too large"
 
@@ -125,7 +125,7 @@ def read_head(headers: Sequence[tuple[bytes, bytes]]) -> Head:
             fields[name] = value if before is None else before + _APART.get(name, b",") + value
     host = fields.get(b"host", b"").strip(b"\n")  # the HTTP server writes an empty one for none
     if not host or b"\n" in host:
-        raise BadRequest("A request names the host it is for in exactly one Host header.")
+        raise BadRequest("A request needs exactly one Host header.")
     key, authorization = fields.get(b"x-api-key"), fields.get(b"authorization")
     edition = fields.get(b"x-edition")
     return Head(
@@ -140,7 +140,7 @@ def read_head(headers: Sequence[tuple[bytes, bytes]]) -> Head:
 
 
 class ContentTooLarge(Problem):
-    """413: no question of ours is that long."""
+    """413: longer than any valid request."""
 
     status, slug, title = 413, "content-too-large", "Content too large"
 
@@ -155,13 +155,13 @@ class RequestTimeout(Problem):
 
 
 async def read_body(receive: Receive, most: int, seconds: float) -> bytes:
-    """The body of a request. Raises ContentTooLarge, RequestTimeout, or BadRequest if it is cut short."""
+    """Reads a request's body. Raises ContentTooLarge, RequestTimeout, or BadRequest if it is cut short."""
     body, more = b"", True
     try:
         async with asyncio.timeout(seconds):
             while more:
                 message = await receive()
-                if message["type"] != "http.request":  # gone, or it sent chunks that are none
+                if message["type"] != "http.request":  # the client is gone, or its chunks are malformed
                     raise BadRequest("The body of the request is cut short or not well formed.")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
@@ -177,7 +177,7 @@ async def send_stream(
     receive: Receive,
     send: Send,
 ) -> None:
-    """Send as fast as the client reads, and stop once it is gone, which the server does not report."""
+    """Sends as fast as the client reads; stops once the client is gone, which the server does not report."""
 
     async def disconnected() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -190,7 +190,9 @@ async def send_stream(
                 return
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
-    except StoreUnavailable as problem:  # its head is sent: the connection is closed before the promised end
+    except (
+        StoreUnavailable
+    ) as problem:  # the head is already sent, so close the connection before the declared end
         _requests_log.error("an answer was cut short: %s", problem.logged)
     finally:
         gone.cancel()
@@ -212,7 +214,7 @@ def check_target(scope: Mapping[str, Any]) -> None:
 
 
 class ObservedRequest(NamedTuple):
-    """An answered request, without anything that a client wrote."""
+    """An answered request, without any text from the client."""
 
     operation: str
     """The name of the operation, `mcp:` and the name of a tool, `page`, `file`, `mcp` or `unknown`."""
@@ -221,12 +223,12 @@ class ObservedRequest(NamedTuple):
     size: int
     """Bytes of the body."""
     began: float
-    """By `time.perf_counter`."""
+    """Measured with `time.perf_counter`."""
     seconds: float
     grant: Grant | None
-    """None if no key was accepted."""
+    """Rights of the key; None if no key was accepted."""
     problem: str
-    """The slug of the problem it was answered with; empty if it was answered well."""
+    """Slug of the problem in the answer; empty if there was none."""
     request_id: str
 
     @classmethod
@@ -241,7 +243,7 @@ class ObservedRequest(NamedTuple):
         problem: str,
         request_id: str,
     ) -> "ObservedRequest":
-        """The request of an ASGI scope, answered now. The answer to HEAD and a 304 have no body."""
+        """Describes the request of an ASGI scope, answered now. HEAD and 304 answers have no body."""
         method, seconds = scope["method"], time.perf_counter() - began
         size = 0 if method == "HEAD" or status == 304 else size
         return cls(operation, method, status, size, began, seconds, grant, problem, request_id)
@@ -257,28 +259,28 @@ class Response(msgspec.Struct, frozen=True):
     headers: Headers
     body: bytes = b""
     chunks: AsyncIterator[bytes] | None = None
-    """A body that is sent in chunks instead."""
+    """A body to send in chunks instead."""
     size: int = 0
-    """Bytes of all chunks."""
+    """Total bytes of the chunks."""
 
 
 class Exchange:
-    """One HTTP request and its answer. Every surface but the pages begins one for each request."""
+    """One HTTP request and its answer. Every surface except the web pages creates one per request."""
 
     def __init__(self, service: "Service", scope: Scope, operation: str = "unknown") -> None:
         self.service, self.scope = service, scope
         self.operation = operation
-        """The name under which it is counted; see `ObservedRequest`."""
+        """The name to count it under; see `ObservedRequest`."""
         self.request_id = next(service.request_ids)
         self.began = time.perf_counter()
         self.site = service.domains.own
         self.usage: Usage | None = None
         self.problem = ""
         self.body_read = True
-        """Otherwise the connection is closed: what follows on it is not a request."""
+        """If false, the connection is closed: the bytes after the head are not a new request."""
 
     async def admit(self, grant: Grant) -> Grant:
-        """Count it against a key that is answered on this host. Raises Unauthorized or RateLimited."""
+        """Counts the request against its key, valid on this host. Raises Unauthorized or RateLimited."""
         if self.site.keys is not None:
             self.site.admit(grant)
         self.usage, refusal = await self.service.quotas.count(grant)
@@ -287,7 +289,7 @@ class Exchange:
         return grant
 
     async def answer(self, response: Response, receive: Receive, send: Send) -> None:
-        """Send the answer, and tell the observer."""
+        """Sends the answer and notifies the observer."""
         status, is_head = response.status, self.scope["method"] == "HEAD"
         size = len(response.body) if response.chunks is None else response.size
         if (observe := self.service.observe) is not None:
@@ -313,7 +315,7 @@ _KEY_HEADERS = (b"x-api-key", b"authorization")
 
 
 class Service:
-    """Opened by a surface when it starts, closed when it stops."""
+    """What surfaces share. A surface opens it on start and closes it on stop."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime] | None = None) -> None:
         self.settings = settings
@@ -340,13 +342,12 @@ class Service:
         self.request_ids = map(f"{secrets.token_hex(6)}{{:08x}}".format, count(1))
         self._watching: asyncio.Task[None] | None = None
         self.observe: Observer | None = None
-        """Called with every request that was answered, in the event loop: it must be quick."""
+        """Called in the event loop with every answered request, so it must be quick."""
 
     async def start(self) -> None:
-        """Open the stores and the current edition, and watch for the next one.
+        """Opens the stores and the current edition, and watches for the next one.
 
-        A dependency that is down does not stop it. One that is up is open before the first request, which may
-        find no file descriptor free.
+        Starts even if a dependency is down. Opens the others early, while file descriptors are free.
         """
         with suppress(StoreUnavailable):
             try:
@@ -369,7 +370,7 @@ class Service:
         self.datastore.close()
 
     def following(self) -> tuple[FollowState, str | None] | None:
-        """The state of following editions, and the complaint if any; None if none are followed."""
+        """State of following editions, and the error if any; None if this node follows none."""
         return following(self.datastore, self.clock())
 
     async def probe(self) -> "Checks":
@@ -380,7 +381,7 @@ class Service:
         return self.clock().date()
 
     async def lock_sent(self, keys: Sequence[str], authorizations: Sequence[str]) -> date | None:
-        """The day that a key locks to where no key is needed: who sends a lock stays in it."""
+        """The day that a sent key is locked to. It applies even where no key is needed."""
         if keys or authorizations:
             with suppress(Unauthorized, StoreUnavailable):
                 lock = (await self.keys.authenticate(presented_key(keys, authorizations))).lock
@@ -388,7 +389,7 @@ class Service:
         return None
 
     async def refusal(self, failure: Exception, scope: Mapping[str, Any], request_id: str) -> Problem:
-        """The problem that a failed request is answered with. Faults of our own are logged."""
+        """The Problem to answer a failed request with. Logs errors that are not Problems."""
         if isinstance(failure, Unauthorized):
             return await self.unauthorized(scope, failure)
         problem = failure if isinstance(failure, Problem) else problem_of(failure)
@@ -399,13 +400,13 @@ class Service:
         return problem
 
     async def unauthorized(self, scope: Mapping[str, Any], problem: Unauthorized) -> Problem:
-        """The answer to a request without a valid key. One without any key is not counted as a guess."""
+        """The error for a request without a valid key. Without any key, it is not counted as a guess."""
         if not any(name in _KEY_HEADERS and value for name, value in scope["headers"]):
             return problem
         return await self.wrong_keys.answer(self.address_of(scope), problem)
 
     def address_of(self, scope: Mapping[str, Any]) -> str:
-        """The client's address: the peer, or behind our own proxies the last address that is not a proxy."""
+        """The client's address: the peer, or behind trusted proxies the last address that is not a proxy."""
         peer: str = (scope.get("client") or ("",))[0]
         if not self._is_proxy(peer):
             return peer
@@ -418,7 +419,7 @@ class Service:
             return False
         try:
             parsed = ip_address(address)
-        except ValueError:  # anybody may write anything there
+        except ValueError:  # clients may write anything there
             return False
         return any(parsed in network for network in self._proxies)
 
@@ -439,14 +440,14 @@ def following(datastore: Datastore, now: datetime) -> tuple[FollowState, str | N
 
 
 Checks = dict[str, tuple[str | None, float]]
-"""By dependency, what is wrong with it (None if nothing), and the milliseconds it took."""
+"""For each dependency: its error (None if healthy) and the milliseconds it took."""
 
 
 async def probe(store: Datastore, keystore: KeyValue, usagestore: KeyValue, seconds: float = 1.0) -> Checks:
-    """Use each dependency as a request would.
+    """Checks each dependency the way a request uses it.
 
-    A request looks its key up, counts in the usage store and reads the edition. What does not answer
-    within that time is abandoned, not awaited: a frozen peer may not even let itself be cancelled.
+    A request looks up its key, counts in the usage store and reads the edition. A check that does not answer
+    in time is abandoned, not awaited: a frozen peer may even block cancellation.
     """
 
     async def timed(check: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:

@@ -52,7 +52,7 @@ _SERVICE_ID: Final = re.compile(r"DC[0-9A-F]{24}\Z", re.IGNORECASE)
 _FILTERS: Final[dict[str, JsonSchema]] = {
     "filters": {
         "type": "object",
-        "description": "What was applied: null if nothing narrows the answer by it.",
+        "description": "The filters applied; null for those not used.",
         "properties": {
             name: {"type": ["string", "null"]}
             for name in ("country", "from", "query", "detail", "ocid", *_NARROWING)
@@ -103,10 +103,10 @@ async def search_tenders(
 ) -> Answer:
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
-    Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
-    verbatim with the same filters; null on the last page. Pages stay on the edition of the first one while
-    it is kept, so that every release comes exactly once; then they go on in the current one. `ocid` gives
-    one process. All filters apply to the row's own values; a row without one is left out. People are
+    Newest release first, then by ocid and release id. Pass `next_cursor` back verbatim with the same filters
+    to get the next page; it is null on the last page. Pages use the edition of the first page while it is
+    kept, so every release comes exactly once; then they go on in the current one. `ocid` selects one process.
+    Filters apply to the row's own values; a row without a value for a filter is left out. People are
     withheld: `withheld_parties` counts them.
     """
     words = tuple(sorted(searched_words(query))) if query is not None else None
@@ -155,13 +155,13 @@ def _ordinal(day: date | None) -> int | None:
 
 
 def _by_value(name: str, value: str) -> tuple[str, str]:
-    """A field of the index of filters, and its value: organisations by service_id or by name."""
+    """The filter index's field and value for an organisation, by service_id or by name."""
     by_id = name in ("buyer", "supplier") and _SERVICE_ID.match(value)
     return (f"{name}_id", value.upper()) if by_id else (name, value)
 
 
 def _process(ocid: str | None) -> tuple[str, ...]:
-    """The filter by process; none where all are asked for, so that cursors given before it are still good."""
+    """The filter by process; empty without one, so that cursors older than this filter stay valid."""
     return () if ocid is None else ("ocid", ocid)
 
 
@@ -171,8 +171,8 @@ def _process(ocid: str | None) -> tuple[str, ...]:
     row=TenderPartyRow,
     errors=(401, 429, 503),
     tool="get_resolved_parties",
-    not_by_day="Parties are counted over all releases and matched with the organisations of today, so a "
-    "locked view lists none: /v1/tenders has the releases of the day, each with its buyer.",
+    not_by_day="Parties are counted over all releases and matched with today's organisations, so a "
+    "locked view lists none. /v1/tenders has the releases of the day, each with its buyer.",
     extensions=("cursor",),
 )
 async def get_resolved_parties(
@@ -186,10 +186,10 @@ async def get_resolved_parties(
 ) -> Answer:
     """Buyers and suppliers named in releases, resolved to organisations.
 
-    `service_id` is given where an identifier, or a name that only one organisation of the country has, leads
-    to it; `match_method` says which, `match_score` how sure it is (`similar_name`: less than sure).
-    Most releases first, then by name, role, country and identifier.
-    Parties not established to be organisations are withheld; `org_evidence` says why a party is not.
+    `service_id` is set if an identifier matches, or a name that only one organisation of the country has.
+    `match_method` says which, and `match_score` how sure the match is (`similar_name` is less than sure).
+    Most releases first, then by name, role, country and identifier. Parties without evidence that they are
+    organisations are withheld; `org_evidence` says why a party is served.
     """
     key = service_id and service_id.upper()
     ocds_role = canonical_role(role) if role else None
@@ -214,7 +214,7 @@ _ROOM: Final = 40_000
 
 
 def _brief(row: bytes) -> bytes:
-    """A row without `set_by`, with the newest changes only, and without the release where that is large."""
+    """Shortens a row: no `set_by`, the newest changes only, and no release if it is large."""
     fields: dict[str, Any] = decode(row)
     fields |= {"set_by": {}, "changes": fields["changes"][-_CHANGES_SHOWN:]}
     if len(wire.encode(fields)) > _ROOM:
@@ -237,12 +237,12 @@ _CONTRACT_FOR_AGENTS: Final = AgentView(compact=_brief)
 async def get_contract(
     call: Call, *, ocid: parameters.Contract, as_of: parameters.ContractDay = None
 ) -> Answer:
-    """One contracting process as it stood on a day: what its releases up to then add up to.
+    """One contracting process as it stood on a day, compiled from its releases up to then.
 
-    One row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions, from every release
-    with this ocid; releases of one instant are in the order of their ids. `set_by` names the release that set
-    each value, and `changes` lists amounts, deadlines, statuses and suppliers that a release replaced. Before
-    its first release a process has no row.
+    The answer is one row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions, from
+    every release with this ocid; releases with the same date are merged in the order of their ids. `set_by`
+    names the release that set each value. `changes` lists amounts, deadlines, statuses and suppliers that a
+    release replaced. Before its first release, a process has no row.
     """
     releases = await process_releases(call.edition, ocid)
     if not releases:
@@ -251,7 +251,7 @@ async def get_contract(
     known = [(country, number) for released, country, number in releases if released <= day]
     if not known:
         first, last = releases[0][0], releases[-1][0]
-        detail = f"Not known on {day}: its first release is of {first}."
+        detail = f"Not known on {day}: its first release is dated {first}."
         return Answer(NO_ROWS, as_of=day, absent=Absence("not_yet_known", detail, first, last))
     builder = _Builder()
     for start in range(0, len(known), _READ_AT_ONCE):
@@ -312,12 +312,12 @@ FlagProcessParameter = Annotated[
 FlagBuyerParameter = Annotated[
     str | None,
     Text(_NAME, "Groot Sample District Municipality", longest=400),
-    "Rows about this buyer and its processes: its whole name, service_id, or id in releases, in any case.",
+    "Buyer: rows about it and its processes. A whole name, service_id or id used in releases, in any case.",
 ]
 FlagSupplierParameter = Annotated[
     str | None,
     Text(_NAME, "Duineveld Sample Civils (Pty) Ltd", longest=400),
-    "Rows about this tenderer and processes with an award to it, named like a buyer.",
+    "Tenderer: rows about it and processes that awarded it a contract. Named as for `buyer`.",
 ]
 
 METHODOLOGY: Final = "signals-v1/red-flags"
@@ -339,12 +339,12 @@ async def get_flags(
 ) -> Answer:
     """Red flags of contracting processes, buyers and tenderers, as they could be raised on a day.
 
-    The indicators are those of Cardinal, with its defaults. The population is that day's: every process of
-    the country, compiled from its releases up to then. Prices are compared in the currency that most bids
-    have. With `ocid`: every indicator of the process, `flagged` null and a `reason` where it cannot be
-    computed; otherwise what is flagged. `buyer` and `supplier` keep the rows about that party and about its
-    processes. A flag is a reason to look, and proves nothing. Ordered by country, indicator, subject_type
-    and subject. The method is explained at `/methodology/signals-v1/red-flags`.
+    The indicators are those of Cardinal, with its defaults. The population is every process of the country,
+    compiled from its releases up to that day. Prices are compared in the currency of most bids. With `ocid`
+    you get every indicator of that process; if one cannot be computed, `flagged` is null and `reason` says
+    why. Otherwise you get only what is flagged. `buyer` and `supplier` keep the rows about that party and its
+    processes. A flag is a reason to look, not proof. Ordered by country, indicator, subject_type and subject.
+    The method is explained at `/methodology/signals-v1/red-flags`.
     """
     parties = _spelling(buyer), _spelling(supplier)
     page = await first_page(call, "flags", country, ocid, *parties, as_of=as_of, cursor=cursor)
@@ -354,7 +354,7 @@ async def get_flags(
         releases = await process_releases(page.edition, ocid)
         days = [released for released, of_country, _ in releases if of_country in countries]
         if days and days[0] > page.day:
-            detail = f"Not known on {page.day}: its first release is of {days[0]}."
+            detail = f"Not known on {page.day}: its first release is dated {days[0]}."
             absent = Absence("not_yet_known", detail, days[0], days[-1])
             members: dict[str, object] = {"next_cursor": None}
             return Answer(

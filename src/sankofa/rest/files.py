@@ -110,7 +110,7 @@ async def file_response(exchange: Exchange, route: FileRoute, head: Head) -> Res
     if asked.known_by is not None:
         refuse_edition(lock)
     for name in query:
-        raise InvalidParameter(name[:64], "no such parameter; taken are: edition, known_by")
+        raise InvalidParameter(name[:64], "no such parameter; expected one of: edition, known_by")
     edition_id = await asked.named_id(service)
     only_head = scope["method"] == "HEAD"
     answer = await answer_file(
