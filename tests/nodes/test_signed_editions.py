@@ -235,6 +235,8 @@ def test_a_key_is_replaced_without_a_node_that_is_left_behind(
     follow(other, url)
     assert verifier_key(home, "--retire") == new
     send()
+    signed = [(store / name).read_text().count("\n— ") for name in ("editions.note", "log/checkpoint")]
+    assert signed == [1, 1], "of the newest key alone"
     follow(pinned, url, trusted_keys=new)
     follow(other, url)
     stale = run(tmp_path / "stale", "follow", "--once", editions=url, trusted_keys=old)

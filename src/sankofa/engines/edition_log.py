@@ -310,9 +310,12 @@ class EditionLog:
                     os.fsync(stream.fileno())
                 self._read = None
                 tree = self.tree()
-            note = sign_note(tree.text(signers[0].verifier.name), signers)
-            if before is not None and before.startswith(note):
-                note = before  # with its cosignatures
+            origin = signers[0].verifier.name
+            note = sign_note(tree.text(origin), signers)
+            if before is not None and before.startswith(note):  # with its cosignatures
+                retired = f"\N{EM DASH} {origin} ".encode()
+                lines = before.removeprefix(note).splitlines(keepends=True)
+                note += b"".join(line for line in lines if not line.startswith(retired))
             note = cosign(note, tree.leaves) if tree.entries else note
             if tree.entries and note != before:
                 replace_file(self._checkpoint, note)
