@@ -1,10 +1,15 @@
 """GET /v1/export: the manifest, and the files it lists, read as their users read them."""
 
+import asyncio
 import hashlib
 import json
+from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import duckdb
+import duckdb_extension_httpfs
 import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -147,6 +152,27 @@ def test_awards_are_in_bulk(server: LiveServer, manifest: list[dict[str, Any]], 
     assert any(row["supplier_service_id"] for row in awards)
 
 
+def test_duckdb_reads_an_open_panel_by_its_url(
+    duck: duckdb.DuckDBPyConnection, manifest: list[dict[str, Any]]
+) -> None:
+    row = one(manifest, "procurement-demand")
+    found = duck.sql(
+        f"SELECT count(*), avg(category_share) FROM '{row['url']}' WHERE country = 'ZA'"
+    ).fetchone()
+    assert found is not None
+    assert 0 < found[0] <= row["row_count"]
+    assert 0 < found[1] <= 1
+
+
+def test_duckdb_reads_a_licensed_file_with_a_key(
+    duck: duckdb.DuckDBPyConnection, manifest: list[dict[str, Any]], paid_key: str
+) -> None:
+    duck.execute(f"CREATE SECRET (TYPE http, EXTRA_HTTP_HEADERS MAP {{'X-API-Key': '{paid_key}'}})")
+    row = one(manifest, "af-fund-fundamentals")
+    found = duck.sql(f"SELECT count(*) FROM '{row['url']}'").fetchone()
+    assert found == (row["row_count"],)
+
+
 @pytest.mark.rule("EXP-2")
 def test_an_open_file_needs_no_key_and_may_be_read_by_any_page(
     server: LiveServer, manifest: list[dict[str, Any]]
@@ -163,6 +189,18 @@ def test_an_open_file_needs_no_key_and_may_be_read_by_any_page(
         assert (head.status_code, head.content) == (200, b"")
         assert head.headers["content-length"] == str(row["size_bytes"])
         assert server.http.post(row["url"]).status_code == 405
+
+
+def test_a_browser_may_ask_for_parts_of_an_open_file(server: LiveServer, manifest: list[dict[str, Any]]):
+    """Some ranges (`bytes=-8`, where a reader of Parquet begins) are preflighted."""
+    fields = {"Origin": "https://page.example", "Access-Control-Request-Method": "GET"}
+    asked = fields | {"Access-Control-Request-Headers": "range"}
+    answer = server.http.options(one(manifest, "procurement-demand")["url"], headers=asked)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, "*")
+    assert "GET" in answer.headers["access-control-allow-methods"]
+    assert "range" in answer.headers["access-control-allow-headers"].split(", ")
+    licensed = server.http.options(one(manifest, "af-fund-fundamentals")["url"], headers=asked)
+    assert "access-control-allow-origin" not in licensed.headers
 
 
 @pytest.mark.rule("EXP-2")
@@ -238,6 +276,12 @@ def test_ranges_and_conditions(server: LiveServer, manifest: list[dict[str, Any]
     assert (head.status_code, head.headers["content-length"]) == (200, str(size))
 
 
+def test_several_ranges_are_answered_with_the_whole_file(server: LiveServer, manifest: list[dict[str, Any]]):
+    row = one(manifest, "procurement-demand")
+    answer = fetch(server, row, None, Range="bytes=0-9,4000-4099,-10")
+    assert (answer.status_code, len(answer.content)) == (200, row["size_bytes"])
+
+
 def test_many_or_overlapping_ranges_cannot_amplify(server: LiveServer, manifest: list[dict[str, Any]]):
     row = one(manifest, "procurement-demand")
     size = row["size_bytes"]
@@ -251,6 +295,24 @@ def test_many_or_overlapping_ranges_cannot_amplify(server: LiveServer, manifest:
         answer = fetch(server, row, None, Range=f"bytes={asked}")
         assert answer.status_code in (200, 206)
         assert len(answer.content) <= size
+
+
+def test_a_reader_that_stalls_costs_no_memory(server: LiveServer, manifest: list[dict[str, Any]]) -> None:
+    """Many slow readers at once: everyone else is answered."""
+    row = one(manifest, "macro-momentum")
+
+    async def stall() -> None:
+        host, port = "127.0.0.1", server.port
+        streams = [await asyncio.open_connection(host, port) for _ in range(50)]
+        for _, writer in streams:
+            writer.write(f"GET /open/{row['name']} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        await asyncio.sleep(0.2)
+        async with httpx.AsyncClient() as client:
+            assert (await client.get(row["url"])).status_code == 200
+        for _, writer in streams:
+            writer.close()
+
+    asyncio.run(stall())
 
 
 FIELDS = {
@@ -268,6 +330,16 @@ def manifest(server: LiveServer, sample_key: str) -> list[dict[str, Any]]:
     body = server.body("/v1/export", sample_key)
     assert body["truncated"] is False
     return list(body["data"])
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect()
+    package = Path(str(duckdb_extension_httpfs.__file__)).parent
+    (extension,) = package.glob("extensions/*/httpfs.duckdb_extension")
+    connection.execute(f"LOAD '{extension}'")
+    yield connection
+    connection.close()
 
 
 def one(manifest: list[dict[str, Any]], name: str) -> dict[str, Any]:

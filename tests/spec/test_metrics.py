@@ -101,6 +101,57 @@ def test_methodology_ref_leads_to_a_page_without_a_key(server: LiveServer, slug:
         assert part in page.text
 
 
+def test_a_year_told_again_in_another_currency_keeps_its_values(plain_desk: Desk) -> None:
+    """AED comes before ZAR, and is as well covered: the currency reported first is the one that counts."""
+    reported = [
+        f"ticker:JSE:TST,{item},{value},{currency},{year}-01-01,{year}-12-31,{filed},{document},p1,"
+        for year, currency, filed, document, revenue, profit in (
+            (2022, "ZAR", "2023-03-01", "afs2022", 100, 10),
+            (2022, "AED", "2024-03-01", "afs2023", 20, 3),
+            (2023, "AED", "2024-03-01", "afs2023", 25, 5),
+        )
+        for item, value in (("revenue", revenue), ("profit", profit))
+    ]
+    plain_desk.ingest("filings", "filings.csv", "\n".join([FILINGS, *reported]) + "\n")
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        path = f"/v1/metrics/{service_id('ticker:JSE:TST')}"
+        before = {row["metric"]: row["value"] for row in asked.get(path, as_of="2023-12-31")["data"]}
+        assert before == {"net_margin": Decimal("0.1")}
+        after = {row["metric"]: row["value"] for row in asked.get(path, as_of="2024-03-01")["data"]}
+        assert after == {
+            "net_margin": Decimal("0.2"),
+            "revenue_growth": Decimal("0.25"),
+            "profit_growth": Decimal("0.6666666667"),
+        }
+
+
+@pytest.mark.rule("MET-7", "STMT-2")
+def test_costs_typed_with_a_minus_are_positive_where_their_document_proves_it(plain_desk: Desk) -> None:
+    reported = [
+        f"ticker:JSE:TST,{item},{value},ZAR,2022-01-01,2022-12-31,2023-03-01,afs,p1,"
+        for item, value in (
+            *(("revenue", 100), ("cost_of_sales", -60), ("gross_profit", 40), ("operating_profit", 30)),
+            *(("finance_costs", -6), ("profit_before_tax", 24), ("income_tax", -8), ("profit", 16)),
+            ("capex", -5),
+        )
+    ]
+    plain_desk.ingest("filings", "filings.csv", "\n".join([FILINGS, *reported]) + "\n")
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        issuer = service_id("ticker:JSE:TST")
+        rows = asked.get(f"/v1/statements/{issuer}")["data"]
+        turned = {row["line_item"]: row["value_reported"] for row in rows if row["sign_turned"]}
+        assert turned == {"cost_of_sales": 60, "finance_costs": 6, "income_tax": 8}
+        assert "capex" not in {row["line_item"] for row in rows}  # nothing proves its sign
+        quality = {row["measure"]: row["value"] for row in asked.get("/v1/quality-metrics/AF-FUND")["data"]}
+        assert quality["identity_conflicts"] == 1
+        values = {row["metric"]: row["value"] for row in asked.get(f"/v1/metrics/{issuer}")["data"]}
+        assert (values["interest_cover"], values["effective_tax_rate"]) == (5, Decimal("0.3333333333"))
+        facts = asked.get(f"/v1/fundamentals/{issuer}", line_items="cost_of_sales")["data"]
+        assert [row["value_reported"] for row in facts] == [-60]
+
+
 @pytest.mark.rule("MET-12")
 def test_an_issuer_without_a_full_year_has_a_reason_for_every_metric(plain_desk: Desk) -> None:
     interim = "ticker:JSE:TST,revenue,50,ZAR,2022-07-01,2022-12-31,2023-03-01,interim,p1,"

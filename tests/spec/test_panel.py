@@ -14,6 +14,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.model.identifiers import service_id
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.operations.panel import MOST_COLUMNS, MOST_DAYS
+from tests.foreign import foreign
 from tests.live import LiveServer
 from tests.spec.test_as_known import Reported, World, body, publish, refused, year
 from tests.torture import rounds
@@ -230,6 +231,68 @@ def test_an_asof_join_over_the_files_gives_the_same_cells(world: World, tmp_path
     for row in rows:
         value, rate_known = expected[row["service_id"], row["as_of"]]
         assert (row["revenue"], row["FX.USD.ZAR"]) == (_exact(value), _exact(rate_known)), row["as_of"]
+
+
+FEAST = """
+from datetime import timedelta
+import pandas as pd
+from feast import Entity, FeatureStore, FeatureView, Field, FileSource, RepoConfig, ValueType
+from feast.types import Float64
+folder = asked["folder"]
+facts = pd.read_parquet(f"{folder}/af-fund-fundamentals.parquet")
+facts = facts[(facts.period_type == "FY") & (facts.line_item == "revenue")]
+facts["period_end"] = pd.to_datetime(facts.period_end)
+facts = facts.sort_values(["service_id", "available_at", "period_end", "vintage"])
+newest = facts.groupby("service_id").period_end.cummax()
+facts = facts[facts.period_end == newest].drop_duplicates(["service_id", "available_at"], keep="last")
+facts = pd.DataFrame(
+    {
+        "service_id": facts.service_id,
+        "revenue": facts.value_reported.astype(float),
+        "available_at": pd.to_datetime(facts.available_at, utc=True),
+    }
+)
+facts.to_parquet(f"{folder}/revenue.parquet")
+store = FeatureStore(
+    config=RepoConfig(
+        project="panel", provider="local", registry=f"{folder}/registry.db", offline_store={"type": "file"},
+        online_store={"type": "sqlite", "path": f"{folder}/online.db"}, entity_key_serialization_version=3,
+    )
+)
+issuer = Entity(name="service_id", join_keys=["service_id"], value_type=ValueType.STRING)
+source = FileSource(path=f"{folder}/revenue.parquet", timestamp_field="available_at")
+view = FeatureView(
+    name="filed", entities=[issuer], ttl=timedelta(0), source=source,
+    schema=[Field(name="revenue", dtype=Float64)],
+)
+store.apply([issuer, view])
+days = pd.DataFrame(asked["days"], columns=["service_id", "event_timestamp"])
+days["event_timestamp"] = pd.to_datetime(days.event_timestamp, utc=True)
+frame = store.get_historical_features(entity_df=days, features=["filed:revenue"]).to_df()
+told["rows"] = [
+    (row.service_id, str(row.event_timestamp.date()), None if pd.isna(row.revenue) else row.revenue)
+    for row in frame.itertuples()
+]
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.slow
+@pytest.mark.rule("PAN-2")
+def test_feast_retrieves_the_same_figures_from_the_files(world: World, tmp_path: Path) -> None:
+    """Feast's point-in-time join, over the figures that were of the newest year when they were filed."""
+    parquet(world, tmp_path, "af-fund-fundamentals")
+    issuers = [service_id(f"ticker:NSE:S{n}") for n in range(6)]
+    rows = body(world, f"/v1/panel?line_items=revenue&{PERIOD}&limit=10000&issuers={','.join(issuers)}")[
+        "data"
+    ]
+    days = [(row["service_id"], row["as_of"]) for row in rows]
+    retrieved = foreign(FEAST, folder=str(tmp_path), days=days)["rows"]
+    known = {(issuer, day): value for issuer, day, value in retrieved if value is not None}
+    assert len(known) > 100
+    assert known == {
+        (row["service_id"], row["as_of"]): float(row["revenue"]) for row in rows if row["revenue"] is not None
+    }
 
 
 def _exact(value: Any) -> Decimal | None:

@@ -15,7 +15,7 @@ import pytest
 
 from sankofa.model.ocds.redaction import CUT
 from tests.live import run
-from tests.spec.market import Asked, instant
+from tests.spec.market import Asked, counts, instant
 from tests.spec.market import Desk as Home
 from tests.torture import rounds
 
@@ -175,6 +175,29 @@ def test_every_usable_release_is_served_once_and_nothing_else(real: Real) -> Non
         assert set(served) - masked <= expected, country
         missing = expected - set(served)
         assert len(missing) == len(masked), (country, sorted(missing)[:3])
+
+
+def test_everything_read_is_counted_and_a_second_reading_changes_nothing(real: Real) -> None:
+    for folder, taken in real.taken.items():
+        told = counts(taken.said)
+        whole = [row for row in real.rejects if ": " not in row["position"]]
+        names = {Path(path).name for path in taken.releases}
+        ours = [row for row in whole if Path(row["file"]).name in names]
+        assert told["read"] > 0, folder
+        assert told["read"] <= told["appended"] + told["unchanged"] + told["skipped"] + len(ours), folder
+        if folder in TWICE:
+            again = counts(taken.again)
+            assert (again["appended"], again["read"]) == (0, told["read"]), folder
+
+
+def test_rejects_name_a_file_that_was_read_a_place_and_a_reason(real: Real) -> None:
+    names = {Path(path).name for taken in real.taken.values() for path in taken.releases}
+    assert real.rejects
+    for row in real.rejects:
+        assert row.keys() - {"count"} == {"file", "position", "reason"}
+        assert Path(row["file"]).name in names or "[withheld]" in row["file"]
+        assert row["position"] or int(row["count"]) > 0  # after 1,000 lines, reasons are counted
+        assert row["reason"]
 
 
 def test_nobody_labelled_a_person_is_served(real: Real, shared_data: Path) -> None:

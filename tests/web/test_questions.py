@@ -1,4 +1,4 @@
-"""Questions of a visitor, each answered within three clicks of the first page, by its figure.
+"""Thirty questions of a visitor, each answered within three clicks of the first page, by its figure.
 
 A click is a link that is followed or a form that is sent. No script is needed, so none runs.
 """
@@ -27,30 +27,50 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
         ["/macro/series/", ("/macro/series/", {"as_of": "2013-12-31"})],
         ["228637855746.94"],
     ),
+    "and how far was that off": (["/macro/series/"], ["In percent", "2010"]),
     "how large were Nigeria and South Africa in 2011, as known in 2013": (
         ["/compare", ("/compare", _GDP_THEN)],
         ["243985812280.317", "408236752339.756"],
     ),
     "how fast do prices rise in South Africa": (["/country/ZA"], ["3.206", "2025"]),
+    "how many people live in Nigeria": (["/country/NG"], ["237.5M"]),
+    "how many are out of work in South Africa": (["/country/ZA"], ["32.39"]),
     "what does a dollar cost in rand": (["/country/ZA"], ["16.44012275", "Sep 29, 2026"]),
+    "what does a dollar cost in naira": (
+        ["/country/NG", "Naira (NGN) for one US Dollar (USD), daily"],
+        ["NGN"],
+    ),
     "what is South Africa's policy rate": (
         [(_FIND, {"q": "policy rate south africa"}), "Policy rate, South Africa"],
         ["Policy rate", "As known on"],
     ),
+    "what is the price of gold": (
+        [(_FIND, {"q": "commodity gold"}), "/macro/series/COMMODITY.GOLD"],
+        ["4,228", "per troy oz"],
+    ),
+    "what are Nigeria's consumer prices": ([(_FIND, {"q": "CPI.NG"}), "/macro/series/CPI.NG"], ["135.3846"]),
     "how fresh are the figures of Nigeria": (["/country/NG"], ["days ago"]),
     "what was Gold Fields' revenue of 2020": (_GOLD_FIELDS, ["3892100000", "3,892"]),
+    "what is its debt": (_GOLD_FIELDS, ["1526900000"]),
     "and which filing says so": (
         [*_GOLD_FIELDS, "Total debt"],
         ["Borrowings", "1526900000", "0001193125-21-101972"],
+    ),
+    "how profitable is it beside others of the country": (_GOLD_FIELDS, ["Net margin", "19.2"]),
+    "what was its profit, as known in 2016": (
+        [*_GOLD_FIELDS, ("/company/", {"as_of": "2016-12-31"})],
+        ["As known on Dec 31, 2016", "FY 2015"],
     ),
     "what did the statement say on another day": (
         [*_GOLD_FIELDS, ("/company/", {"beside": "2016-12-31"})],
         ["Dec 31, 2016", 'class="statement beside"'],
     ),
+    "which of its figures were restated": (_GOLD_FIELDS, ["466800000", "594400000"]),
     "which filing does the figure come from": (
         [*_GOLD_FIELDS, "/company/DC91D49F08F903ABF0D2E95294/figure?line_item=revenue"],
         ["https://www.sec.gov/Archives/edgar/data/1172724/000119312521101972/0001193125-21-101972-index.htm"],
     ),
+    "what is its LEI": (_GOLD_FIELDS, ["5299003KXIBJQYCBBD72"]),
     "who trades as NYSE:GFI": ([(_FIND, {"q": "NYSE:GFI"})], ["Gold Fields Limited"]),
     "compare the debt of AngloGold and Gold Fields in 2016": (
         ["/compare", ("/compare", {"measure": "total_debt", "a": "anglogold", "b": "gold fields"})],
@@ -65,6 +85,7 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
         [(_FIND, {"q": "intersite"}), "/tender/ZA/ocds-9t57fa-166479"],
         ["closed Aug 28, 2026", "<h1>Passenger Rail Agency of South Africa: HO/INTERSITE/55/08/2026</h1>"],
     ),
+    "what does Eskom buy": ([(_FIND, {"q": "eskom"}), "/tender/ZA/"], ["ESKOM", "data.etenders.gov.za"]),
     "what closed in the last week of August 2026": (
         [
             "/tenders",
@@ -72,11 +93,17 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
         ],
         ["closed Aug 25, 2026", "HO/INTERSITE/55/08/2026"],
     ),
+    "how much was awarded to Pekamol Ventures": (
+        ["/country/NG", "/parties?country=NG", "/supplier/NG/Pekamol"],
+        ["Processes with an award to this supplier: 7", "NGN"],
+    ),
     "who supplies the Federal Capital Territory": (
         ["/country/NG", "/parties?country=NG", "/buyer/NG/FEDERAL%20CAPITAL"],
         ["Processes of this buyer: 85", "Concentration"],
     ),
     "may I reuse the World Bank's figures": (["/sources"], ["CC-BY-4.0", "World Development Indicators"]),
+    "how do I read this from R": (["/use"], ["read.csv(url("]),
+    "how many figures are there": (["/editions"], ["Reported figures"]),
 }
 
 

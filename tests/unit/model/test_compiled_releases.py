@@ -1,4 +1,4 @@
-"""Compiled releases, compared with ocdsmerge."""
+"""Compiled releases, compared with ocdsmerge: on the real files of every publisher, and on made-up ones."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 import tarfile
 import tempfile
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from ocdsmerge.merge import CompiledRelease, VersionedRelease
 from ocdsmerge.rules import MergeRules, get_merge_rules
 
 from sankofa.model.ocds.compiled import Process, SetBy
+from sankofa.model.ocds.release import Gate, Unusable, clean, decode
 from tests.services import REPOSITORY, missing
 
 REQUIREMENT = REPOSITORY / "requirements" / "ocds-schema.txt"
@@ -111,6 +113,46 @@ def _last_setters(value: Any, at: str) -> Iterator[tuple[str, SetBy]]:
         for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
             step = str(name).replace("~", "~0").replace("/", "~1")
             yield from _last_setters(inner, f"{at}/{step}")
+
+
+def _releases(data: Any) -> Iterator[Json]:
+    if isinstance(data, list):
+        for one in data:
+            yield from _releases(one)
+    elif isinstance(data, dict):
+        inner = data.get("records", data.get("releases"))
+        if isinstance(inner, list):
+            yield from _releases(inner)
+        elif "ocid" in data:
+            yield data
+
+
+def _processes(folder: Path) -> list[list[tuple[SetBy, Json]]]:
+    """The processes in the files of a publisher."""
+    gate = Gate(lambda _name, _identifiers, _country: "an organisation")
+    by_ocid: defaultdict[str, dict[tuple[str, str], Json]] = defaultdict(dict)
+    for path in sorted(folder.rglob("*.json*")):
+        try:
+            content = [decode(path.read_bytes())]
+        except ValueError:
+            continue
+        for raw in _releases(content):
+            try:
+                release = clean(raw, "ZA", gate, lambda text: text)
+            except Unusable:
+                continue
+            by_ocid[release.ocid][release.release_date, release.release_id] = decode(release.body)
+    return [[(SetBy(key[1], key[0]), one[key]) for key in sorted(one)] for one in by_ocid.values()]
+
+
+@pytest.mark.deep
+@pytest.mark.rule("CON-1", "CON-2")
+def test_every_publisher_is_compiled_as_ocdsmerge_does(shared_data: Path, rules: MergeRules) -> None:
+    compared = 0
+    for folder in sorted((shared_data / "ocds").iterdir()):
+        for process in _processes(folder):
+            compared += _compare(process, rules)
+    assert compared > 500
 
 
 _IDS = st.sampled_from(["1", "2", 1, None])
