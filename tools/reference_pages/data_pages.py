@@ -189,7 +189,7 @@ def metrics_page() -> str:
         " inputs, unit, and when there is no value.",
         "Inputs are the full-year figures of the issuer, the latest vintage of each, all in one currency;"
         " `prior_` means the year that ended one year earlier, within 10 days, by the same route. A"
-        " [line item](line-items.md) is had by the first of the routes listed there that the filing allows."
+        " [line item](line-items.md) comes from the first of the routes listed there that the filing allows."
         " An absent input or a denominator of zero or less gives no value."
         " Values are exact, rounded half-even to 10 significant digits.",
         table(("metric", "unit", "is", "formula"), rows),

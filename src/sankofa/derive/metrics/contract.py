@@ -19,7 +19,7 @@ from sankofa.model.text import page_text, toml_table
 SET = "metrics-v1"
 PRIOR = "prior_"
 ANNIVERSARY_TOLERANCE = 10
-"""Days by which the year before may end earlier or later than one year ago: 52/53-week years."""
+"""Days by which the year before may end earlier or later than exactly one year ago (52/53-week years)."""
 EXACT = Context(prec=400)
 """Wide enough for every sum and product of inputs: a figure has at most 121 digits."""
 
@@ -49,7 +49,7 @@ _ARITHMETIC: Final[dict[type[ast.operator], Callable[[Decimal, Decimal, Decimal,
 
 
 class Form:
-    """One way to compute a metric: a formula, and the inputs it needs by name, those of the year first."""
+    """One way to compute a metric: a formula and the names of its inputs, this year's first."""
 
     def __init__(self, formula: str) -> None:
         tree = ast.parse(formula, mode="eval").body
@@ -114,9 +114,9 @@ def slugs() -> tuple[str, ...]:
 
 
 _PRIOR = f"""\
-- There is no full year that ended one year earlier, within {ANNIVERSARY_TOLERANCE} days.
-- No route leads to the figures of both years: the two ends of an average or a growth rate come by the same
-  one.
+- No full year ended one year earlier, within {ANNIVERSARY_TOLERANCE} days.
+- No single route leads to the figures of both years. Both ends of an average or a growth rate use the same
+route.
 """
 
 

@@ -3,12 +3,12 @@
 A metric on a day is computed from the filings public by that day and from nothing else (`period_views`). The
 rules for `as_of D` (contract: MET-1, MET-2, MET-8) then compare two such days:
 
-1. Per issuer the latest full year published by D counts.
-2. Its value is served where D and today compute the same in the standard and currency of D: the same figures,
-   in the same vintages, by the same routes.
-3. Where D had another value, a figure was revised later. Where D had none and today has one, the year was
-   completed later. Either way the value is left out, not replaced.
-4. Where neither has a value, D shows its own reason.
+1. For each issuer, the latest full year published by D counts.
+2. Its value is served if D and today compute the same in D's standard and currency: the same figures, in the
+   same vintages, by the same routes.
+3. If D had another value, a figure was revised later. If D had none and today has one, the year was completed
+   later. Either way the value is left out, not replaced.
+4. If neither has a value, D shows its own reason.
 
 With `basis=as_known` D shows what it computes itself, whatever today does (contract: MET-13).
 """
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Value(msgspec.Struct, frozen=True, gc=False):
-    """A value as known on the days [first, until), and the named figures it is computed from."""
+    """A value as known on the days [first, until), and its inputs by name."""
 
     metric: Metric
     value: Decimal
@@ -49,7 +49,7 @@ class Value(msgspec.Struct, frozen=True, gc=False):
 
 
 class LaterChange(NamedTuple):
-    """A figure that a later filing restated or added, and so decides that a value is left out."""
+    """A figure that a later filing restated or added, so that a value is left out."""
 
     concept: str
     end: int
@@ -59,7 +59,7 @@ class LaterChange(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Days [first, until) that show the same."""
+    """A span of days [first, until) with the same values."""
 
     first: int
     until: int
@@ -76,13 +76,13 @@ class Derived(NamedTuple):
     known: list[list[Stretch]]
     """For `basis=as_known`."""
     identity_conflicts: int = 0
-    """Routes passed over in the years that a metric is computed from."""
+    """Number of skipped routes in the years behind the metrics."""
     odd_years: Mapping[str, int] = {}
     """How many of these years count for each measure of `lines.MEASURES`."""
 
 
 class Computed(NamedTuple):
-    """A metric as computed from what was known on a day."""
+    """A metric as computed from the figures known on a day."""
 
     state: State
     value: Decimal | None = None
@@ -113,7 +113,7 @@ def derive(years: IssuerYearList) -> Derived:
     if not asked:
         return Derived([], [[] for _ in metrics()], [[] for _ in metrics()])
     histories: list[list[Stretch]] = [[Stretch(0, asked[0][1], State.NOT_PUBLISHED)] for _ in metrics()]
-    # What was known on a day does not tell that an issuer would publish a full year later.
+    # On a day, nobody knows that an issuer will publish a full year later.
     known: list[list[Stretch]] = [[] for _ in metrics()]
     values: list[list[Value]] = [[] for _ in metrics()]
     conflicts, odd = 0, Counter[str]()
@@ -143,7 +143,7 @@ def derive(years: IssuerYearList) -> Derived:
 def windows(years: IssuerYearList) -> list[tuple[FullYear, int, int]]:
     """The days [first, until) on which each full year is the latest one published, the oldest first.
 
-    A year that is published after a later one never is.
+    A year published after a later year is never the latest.
     """
     spans = []
     until = FOREVER
@@ -185,7 +185,7 @@ class MetricYears:
             return self._tables[year.end].computed(slugs().index(slug), day)
 
     def days(self, year: FullYear) -> list[int]:
-        """The days on which what is known of a year may have changed, with the years that it builds on."""
+        """Days on which the figures of a year, or of the years it builds on, may have changed."""
         return self._tables[year.end].days
 
     def days_with_earlier(self, year: FullYear) -> list[int]:
@@ -204,7 +204,7 @@ class MetricYears:
 def stretches(
     days: Sequence[int], known_on: Callable[[int], T], same: Callable[[T, T], bool]
 ) -> Iterator[tuple[int, int, T]]:
-    """The days [first, until) on which the same was known, out of those on which it may have changed."""
+    """Joins possible days of change into spans [first, until) in which the same was known."""
     first, known = 0, None
     for day in days:
         now = known_on(day)
@@ -255,8 +255,8 @@ class _Table:
     ) -> tuple[State, tuple[LaterChange, ...]]:
         """Whether a value of a day was revised or completed later, and by which figures.
 
-        An input that was restated decides first, then one that was added, then what only decides between
-        routes. Nothing is named where a later filing merely reports known figures together.
+        A restated input is named first, then an added one, then a figure that only decides between routes.
+        Nothing is named if a later filing merely reports known figures together.
         """
         known, today = self._facts(day), self._facts(FOREVER)
         used = {
@@ -350,7 +350,7 @@ def _in_any_currency(view: YearOnDay) -> set[str]:
 
 @cache
 def _deciding(number: int) -> frozenset[str]:
-    """Every concept that can decide about a metric."""
+    """Every concept that can affect a metric."""
     names = {name.removeprefix(PRIOR) for form in metrics()[number].forms for name in form.inputs}
     return frozenset().union(*map(deciding_concepts, names))
 

@@ -1,7 +1,7 @@
 """An issuer's full years.
 
-A full year is named by its last day. It is published on the first day, on or after its end, on which any
-full-year fact of it was reported. Its figures are those of `/v1/fundamentals` with `period_type=FY`, the
+A full year is named by its last day. It is published on the first day, at or after its end, on which one of
+its full-year facts was reported. Its figures are those of `/v1/fundamentals` with `period_type=FY`, in the
 latest vintage known on a day (`period_views`).
 """
 
@@ -21,7 +21,7 @@ from sankofa.model.periods import IssuerYears, YearEvidence, months_of
 
 
 class YearEnds:
-    """The year-ends of one issuer, from everything that evidences them."""
+    """The year-ends of one issuer, from all the evidence for them."""
 
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
         evidence = list(evidence)
@@ -34,7 +34,7 @@ class YearEnds:
         self._full: dict[tuple[int | None, int], set[int]] = {}
 
     def full(self, start: int | None, end: int) -> set[int]:
-        """The days on which a period was reported that, by what was known then, is or ends a full year."""
+        """Days on which a report had a period that, as known then, is or ends a full year."""
         period = (start, end)
         days = self._full.get(period)
         if days is None:
@@ -45,7 +45,7 @@ class YearEnds:
         return days
 
     def is_full_year(self, start: str, end: str) -> bool:
-        """Whether a period is, or ends, a full year by the name that its rows are served under."""
+        """Whether a period is, or ends, a full year, judging by its served name."""
         first = ordinal(start) if start else None
         return self.names.name(first, ordinal(end), 0).period_type == "FY"
 
@@ -58,14 +58,14 @@ _NO_DAYS: Final[Mapping[tuple[str, str], int]] = {}
 
 
 class FullYear:
-    """A full year. Its views are made when they are first asked for: many years never are."""
+    """A full year. Its views are computed on first use, because many years are never used."""
 
     def __init__(
         self, end: int, published: int, lasting_from: int, reported: Sequence[ReportedFigure]
     ) -> None:
         self.end = end
         self.published = published
-        """FOREVER where only balances of its last day were reported, as those that open the next year."""
+        """FOREVER if only balances of its last day were reported, as opening balances of the next year."""
         self.lasting_from = lasting_from
         """The day on which any figure of the whole year, not only of its last day, was reported."""
         self._reported = reported
@@ -121,7 +121,7 @@ class IssuerYearList:
     def before(self, year: FullYear, day: int = FOREVER) -> FullYear | None:
         """The full year that ended one year earlier, of those published by a day.
 
-        If there is none, the balances of that day that a later report repeats as of a year-end.
+        Without one, the balances of that day that a later report repeats as of a year-end.
         """
         if (year.end, day) not in self._before:
             near = [one for one in self._every if _is_year_before(one, year)]
@@ -131,9 +131,9 @@ class IssuerYearList:
         return self._before[year.end, day]
 
     def on(self, year: FullYear, day: int = FOREVER, basis: StatementBasis | None = None) -> YearOnDay | None:
-        """A year as known on a day, with the one before it; None if nothing of it was known.
+        """A year as known on a day, with the year before it; None if nothing was known.
 
-        In the standard and currency of that day if no other is named.
+        Uses that day's standard and currency by default.
         """
         asked = (year.end, day, basis)
         if asked not in self._on:
@@ -152,7 +152,7 @@ class IssuerYearList:
         return self._same[key]
 
     def days(self, year: FullYear) -> list[int]:
-        """The days on which what is known of a year or the one before it may have changed."""
+        """Days on which the known figures of a year or of the year before may have changed."""
         days = {year.published, *year.history.days}
         for one in self._every:
             if _is_year_before(one, year):
@@ -165,8 +165,8 @@ def full_years(
 ) -> IssuerYearList:
     """The full years of an issuer.
 
-    `first_days`: for some full years, by start and end of the period, when anything was first reported of
-    them on or after their end.
+    `first_days`: by start and end of some full years, the day on which one of their figures was first
+    reported, at or after their end.
     """
     used = table().concepts
     published: dict[int, int] = {}

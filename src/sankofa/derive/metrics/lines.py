@@ -1,13 +1,13 @@
 """The line items of one period in one standard and currency, by the first route of each that a filing allows.
 
-A route is decided within one filing: the first that reports all of its terms, and its proof where it needs
-one. Only that filing's figures count for its conditions. This module knows nothing of days: `period_views`
-passes in the figures public by a day.
+A route is decided within one filing: the first that reports all of its terms, and its proof if it needs one.
+Only that filing's figures count for the conditions. This module knows nothing of days: `period_views` passes
+in the figures public by a day.
 
-Figures of one year that no analyst expects together are counted in quality, never changed. Most of them are
-the filer's own: a loss per share tagged without its minus, numbers of shares tagged in thousands. A figure
-that explains them takes part in the check: preferred dividends turn the sign of earnings per share,
-minorities with a negative share make the owners' equity more than the whole.
+Figures of one year that contradict each other are counted in quality, never changed. Most are errors of the
+filer: a loss per share tagged without its minus, share counts tagged in thousands. A figure that explains
+them takes part in the check: preferred dividends turn the sign of earnings per share, minorities with a
+negative share make the owners' equity more than the whole.
 
 See contract: MET-15.
 """
@@ -34,7 +34,7 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
-    """One reported figure that another is computed from, or that proves it."""
+    """A reported figure that another is computed from or proven by."""
 
     concept: str
     value: Decimal
@@ -49,7 +49,7 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
     end: int
     """The last day of the period."""
     route: int
-    """The number of the route that leads to it."""
+    """Number of its route."""
     parts: tuple[Part, ...]
 
     @property
@@ -57,7 +57,7 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
         return (part.report for part in self.parts)
 
     def same_as(self, other: "Figure") -> bool:
-        """Whether both come by one route from the same vintages of the same figures."""
+        """Whether both use one route and the same vintages of the same figures."""
         if self is other:
             return True
         if (self.route, self.end, len(self.parts)) != (other.route, other.end, len(other.parts)):
@@ -83,17 +83,17 @@ class _Equation(NamedTuple):
 
 
 class Lines:
-    """The figures of each line item, the best route first; a route is tried when it is first asked about."""
+    """The figures of each line item, best route first. Routes are tried on first use."""
 
     def __init__(self, facts: Mapping[str, Fact], filings: Sequence[frozenset[str]], end: int) -> None:
         self.facts = facts
         """The reported figures, by concept."""
         self.filings = filings
-        """The concepts that each filing reports as they are known, the earliest filing first."""
+        """The concepts whose known figures each filing reports, earliest filing first."""
         self.conflicts = 0
-        """How many routes were passed over because a figure of their filing contradicts them."""
+        """Number of routes skipped because a figure of their filing contradicts them."""
         self.unmet = set[str]()
-        """The identities that figures of one filing contradict, by whichever routes."""
+        """Identities that the figures of one filing contradict by every route."""
         self._end = end
         self._can_begin = routes_that_can_begin(facts)
         self._by_item: dict[str, list[Figure]] = {}
@@ -135,12 +135,12 @@ class Lines:
         return self.conflicts
 
     def pass_over(self, item: str, count: int) -> None:
-        """Use none of the first routes of an item."""
+        """Skips the first routes of an item."""
         self._passed_over[item] = self._passed_over.get(item, 0) + count
         self.conflicts += count
 
     def in_one_filing(self, concepts: frozenset[str]) -> bool:
-        """Whether one filing reports all of these as they are known."""
+        """Whether one filing reports the known figures of all these concepts."""
         return any(filing >= concepts for filing in self.filings)
 
     def _tried(self, step: RouteStep) -> Figure | None:
@@ -168,7 +168,7 @@ class Lines:
     def _checked(self, item: str, step: RouteStep, figure: Figure) -> Figure | None:
         """The figure, unless a part of it is larger, its total smaller or its sign wrong.
 
-        The sign is turned where that is proven.
+        The sign is turned if the filing proves it.
         """
         if figure.value < _ZERO and item in table().magnitudes:
             turned = self._turned(item, step, figure)
@@ -244,7 +244,7 @@ class Lines:
         return total
 
     def _forbidden(self, route: Route, value: Decimal, filing: frozenset[str]) -> bool:
-        """Whether something that the filing reports shows that the route would not be the whole."""
+        """Whether the filing shows that the route would be incomplete."""
         if filing.isdisjoint(route.guards):
             return False
         if any(concept in filing and self.facts[concept].value for concept in route.unless):
@@ -301,7 +301,7 @@ class Lines:
 
 
 def is_rounding(left: Decimal, values: Sequence[Decimal]) -> bool:
-    """Whether what is left can come from rounding each figure to its last place, and is next to nothing."""
+    """Whether a remainder is tiny and can come from rounding each figure to its last place."""
     units = sum([_ONE.scaleb(_last_place(value)) for value in values], _ZERO)
     return abs(left) * 2 <= units and abs(left) * 1000 <= max(map(abs, values), default=_ZERO)
 

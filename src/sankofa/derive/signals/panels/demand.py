@@ -56,14 +56,14 @@ class ProcurementDemandRow(PanelRow, frozen=True, kw_only=True):
     closed_at: Annotated[date, doc("Last day of the month.")]
     tender_count: Annotated[int, doc("Number of tenders of the category in the month.", ge=1)]
     category_share: Annotated[
-        Decimal, doc("Share of the country's tenders of the month that are of the category, 0 to 1.")
+        Decimal, doc("Share of the category among the country's tenders of the month, 0 to 1.")
     ]
     buyer_hhi: Annotated[
         Decimal | None, doc("Concentration of buyers, 0 to 1; null if a buyer is withheld or not named.")
     ]
     momentum_3m: Annotated[
         Decimal | None,
-        doc("Tenders of three months divided by those of the three before, minus 1; null without them."),
+        doc("Tenders of three months divided by those of the previous three, minus 1; null without those."),
     ]
     value_coverage: Annotated[Decimal, doc("Share of the tenders with a published amount, 0 to 1.")]
     methodology_ref: Annotated[Literal["signals-v1/procurement-demand"], METHOD] = (
@@ -77,7 +77,7 @@ class _Category(NamedTuple):
     buyers: Counter[str | None]
     captures: frozenset[int]
     first: str
-    """The `source_ref` of its first release."""
+    """`source_ref` of the first release."""
 
 
 class _Month(NamedTuple):
@@ -97,23 +97,23 @@ class _Month(NamedTuple):
 def procurement_demand(basis: Basis) -> Iterator[Observation]:
     """How many tenders each category drew in a month, how concentrated its buyers are, and its momentum.
 
-    A release belongs to the month of its date in UTC. In a month an ocid is one tender, told by the first of
-    its releases there (of one instant, the one with the smallest id): that release says its category, its
-    buyer and its amount. A tender without a category counts among all tenders of the country and has no row.
+    A release belongs to the month of its date in UTC. Within a month an ocid is one tender. Its first release
+    there gives the category, the buyer and the amount; among releases of one instant, the one with the
+    smallest id counts. A tender without a category counts among all tenders of the country and has no row.
 
     - category_share = tenders of the category / all tenders of the country in that month
     - buyer_hhi = sum over buyers of (tenders of the buyer / tenders of the category)^2. Buyers are told apart
-      by their service_id where they are resolved, else by their normalised name. Where the buyer of one of
-      the tenders is withheld or not named it is null: who holds which share is then not known.
-    - momentum_3m = tenders of the category in the months m-2..m / those in m-5..m-3, less 1. Null if the
-      earlier sum is 0, and where fewer than six months, this one included, have closed since the first with a
-      release of the country.
+      by service_id if resolved, else by normalised name. Null if the buyer of one of the tenders is withheld
+      or not named, because the shares are then unknown.
+    - momentum_3m = tenders of the category in the months m-2..m / those in m-5..m-3, minus 1. Null if the
+      earlier sum is 0, or if fewer than six months, this one included, have closed since the country's first
+      month with a release.
     - value_coverage = tenders of the category with a published amount / tenders of the category
 
-    A month is closed on its last day, and everything said of it comes from releases dated by then: a later
-    as_of shows more months, and never another value of the same month. A month is there only if releases of
-    the country were captured on its last day or after. A category has no row for a month in which it has no
-    tender. Ordered by country, month descending and category.
+    A month closes on its last day and uses only releases dated by then: a later as_of shows more months, but
+    never another value for the same month. A month has rows only if releases of the country were captured on
+    its last day or after. A category without tenders in a month has no row. Ordered by country, month
+    descending and category.
     """
     for country in basis.tenders.countries:
         yield from _of_country(basis, country)
@@ -175,7 +175,7 @@ def _summarise(basis: Basis, tenders: Iterable[Tender]) -> _Month:
 def _row(
     basis: Basis, country: str, category: str, months: dict[int, _Month], number: int, since: _FirstMonths
 ) -> tuple[ProcurementDemandRow, frozenset[str]]:
-    """One row, and the sources it is derived from."""
+    """One row and the sources behind it."""
     total, of_category = months[number], months[number].categories[category]
     momentum, history = _momentum(category, months, number, since)
     hhi = None if None in of_category.buyers else concentration(of_category.buyers.values())
@@ -226,7 +226,7 @@ class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
         int | None, doc("Number of buyers of these awards; null if one is withheld or not named.")
     ]
     value_coverage: Annotated[
-        Decimal, doc("Share of these awards with a published amount that is the issuer's alone, 0 to 1.")
+        Decimal, doc("Share of these awards whose published amount belongs to the issuer alone, 0 to 1.")
     ]
     currency: Annotated[str | None, doc("Currency code, ISO 4217; null if no amount is published.")]
     award_value: Annotated[Figure | None, doc("Sum of the amounts in this currency, with every digit.")]
@@ -245,18 +245,18 @@ class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
 def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
     """The public awards that issuers won: how many, from how many buyers, and for how much.
 
-    An issuer is an organisation with reported figures or a listed share, from its first figure or listing on;
-    it won an award where a winner was resolved to it by the end of the quarter. Awards are told by ocid and
-    award id, in the quarter (UTC) of the first release that has them and as that release has them; one that
-    is cancelled or unsuccessful there is left out. A quarter is closed on its last day, and uses nothing
-    released later.
+    An issuer is an organisation with reported figures or a listed share, from its first figure or listing on.
+    It won an award if a winner was resolved to it by the end of the quarter. Awards are identified by ocid
+    and award id. They belong to the quarter (UTC) of the first release that has them, and count as that
+    release describes them; cancelled or unsuccessful ones are left out. A quarter closes on its last day and
+    uses nothing released later.
 
     - award_count and buyer_count: in the quarter, whatever the currency. Buyers are told apart by service_id
-      where resolved, else by normalised name; with one that is withheld or not named their number is null.
-    - value_coverage = awards with a published amount that is the issuer's alone / awards. What several won
-      together has no amount that is one's own, and counts as an award without.
-    - award_value = sum of these amounts in one currency. One row for each currency; amounts are never
-      converted. One row with neither if no award has an amount.
+      if resolved, else by normalised name. buyer_count is null if one is withheld or not named.
+    - value_coverage = awards whose published amount belongs to the issuer alone / awards. An award with
+      several winners counts as one without such an amount.
+    - award_value = sum of these amounts in one currency. There is one row for each currency; amounts are
+      never converted. If no award has an amount, one row has neither.
 
     Ordered by service_id, quarter descending, tender_country and currency.
     """

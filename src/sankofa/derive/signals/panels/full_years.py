@@ -77,12 +77,11 @@ def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
     """Profitability, growth, efficiency and leverage of every issuer in every full year.
 
     The values of asset_turnover, debt_to_equity, free_cash_flow_margin, liabilities_to_assets, net_margin,
-    operating_margin, payout_ratio, profit_growth, return_on_assets, return_on_equity and revenue_growth, each
-    by its formula at `/methodology/metrics-v1/` and its slug. They are computed from the figures as they
-    stand today, for every full year that has the inputs. `available_at` says when the last of these became
-    public: a view of a past day keeps the rows available by then, and leaves out what was revised or
-    completed later. With `basis=as_known` a view of a past day has the values of that day instead.
-    (`/v1/metrics` with as_of gives the latest full year of that day alone.)
+    operating_margin, payout_ratio, profit_growth, return_on_assets, return_on_equity and revenue_growth, with
+    the formulas at `/methodology/metrics-v1/<slug>`. They are computed from today's figures, for every full
+    year that has the inputs. `available_at` is the day the last input became public. With `as_of` you get the
+    rows available by that day, without those revised or completed later. With `basis=as_known` you get the
+    values as known on that day instead. (`/v1/metrics` with as_of has the latest full year of that day only.)
 
     A year and factor without a value has no row. Ordered by service_id, period_end descending and metric.
     """
@@ -136,15 +135,14 @@ class _KnownQuality(NamedTuple):
 def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
     """How much of an issuer's profit is cash, and how steady its margin is, in every full year.
 
-    - accruals_ratio and cash_conversion: by their formulas at `/methodology/metrics-v1/` and the slug
-    - margin_volatility = the population standard deviation of net_margin over the five full years up to this
-      one, of those that have it: sqrt(sum of (margin - mean)^2 / number of margins). Years follow each other
-      without a gap; where one is missing, those before it do not count. Null with fewer than three margins,
-      and where this year has none. The margins enter it unrounded.
+    - accruals_ratio and cash_conversion: by the formulas at `/methodology/metrics-v1/<slug>`
+    - margin_volatility = the population standard deviation of net_margin over those of the five full years up
+      to this one that have it: sqrt(sum of (margin - mean)^2 / number of margins). Years before a gap do not
+      count. Null with fewer than three margins, or if this year has none. The margins are not rounded first.
 
-    Computed from the figures as they stand today, with `basis=as_known` from those known that day;
-    `available_at` says when the last of them became public. A year without any of the three has no row.
-    Ordered by service_id, then period_end descending.
+    Computed from today's figures, or with `basis=as_known` from those known that day. `available_at` is the
+    day the last of them became public. A year without any of the three measures has no row. Ordered by
+    service_id, then period_end descending.
     """
     known = MetricYears(issuer.years)
     for year in reversed(issuer.years.published):
@@ -240,14 +238,14 @@ def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     - profit_years = full years in a row, back from this one, with a profit above zero. 0 if this year has
       none; null if its profit is not reported.
     - revenue_growth_years = full years in a row, back from this one, with revenue above that of the year
-      before in the same currency and by the same route. 0 if it did not grow; null if one of the two is
-      not reported.
+      before in the same currency and by the same route. 0 if it did not grow; null if one of the two is not
+      reported.
     - years_held = full years held without a gap, back from this one. A count that reaches the oldest of them
       may be longer than the history that is held.
 
-    A year of which a figure is not reported ends a count. Figures as they stand today, with `basis=as_known`
-    as known that day; `available_at` says when the last that is used became public. A year of which neither
-    is told has no row. Ordered by service_id, then period_end descending.
+    A year with an unreported figure ends a count. Computed from today's figures, or with `basis=as_known`
+    from those known that day. `available_at` is the day the last of them became public. A year without either
+    count has no row. Ordered by service_id, then period_end descending.
     """
     known = MetricYears(issuer.years)
     for year in reversed(issuer.years.published):

@@ -63,13 +63,13 @@ class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):
 def public_buyer_concentration(basis: Basis) -> Iterator[Observation]:
     """How the tenders of a country were shared among its public buyers in a quarter.
 
-    A release belongs to the quarter of its date in UTC. In a quarter an ocid is one tender, told by the first
-    of its releases there. A quarter is closed on its last day, and uses nothing released later; it is there
+    A release belongs to the quarter of its date in UTC. Within a quarter an ocid is one tender, described by
+    its first release there. A quarter closes on its last day and uses nothing released later. It has rows
     only if releases of the country were captured on that day or after.
 
-    - attributed_share = tenders whose buyer is named / tenders. A buyer that is withheld is not named, and
-      none of the columns below counts its tenders.
-    - Buyers are told apart by their service_id where they are resolved, else by their normalised name.
+    - attributed_share = tenders whose buyer is named / tenders. A withheld buyer is not named, and none of
+      the columns below counts its tenders.
+    - Buyers are told apart by service_id if resolved, else by normalised name.
     - buyer_hhi = sum over buyers of (attributed tenders of the buyer / attributed tenders)^2
     - top_buyer_share = the largest of these shares
     - effective_buyers = 1 / buyer_hhi
@@ -159,14 +159,14 @@ class TenderAwardConcentrationRow(PanelRow, frozen=True, kw_only=True):
 def tender_award_concentration(basis: Basis) -> Iterator[Observation]:
     """How the awards of a country's tenders were shared among their winners in a quarter.
 
-    An award is told by its ocid and award id, and belongs to the quarter (UTC) of the first release that has
-    it, as that release has it. One that is cancelled or unsuccessful there is left out. A quarter is closed
-    on its last day, and uses nothing released later.
+    An award is identified by its ocid and award id. It belongs to the quarter (UTC) of the first release that
+    has it, and counts as that release describes it. Awards that are cancelled or unsuccessful there are left
+    out. A quarter closes on its last day and uses nothing released later.
 
-    - attributed_share = awards whose winners are all named / awards. An award with a winner who is withheld,
-      or without any, is not attributed, and none of the columns below counts it.
-    - Winners are told apart by their service_id where they are resolved, else by their normalised name. An
-      award that several won together is won in equal parts by each.
+    - attributed_share = awards whose winners are all named / awards. An award without winners, or with a
+      withheld one, is not attributed, and none of the columns below counts it.
+    - Winners are told apart by service_id if resolved, else by normalised name. An award with several winners
+      is shared equally among them.
     - supplier_hhi = sum over winners of (attributed awards of the winner / attributed awards)^2
     - top_supplier_share = the largest of these shares
     - effective_suppliers = 1 / supplier_hhi
@@ -246,21 +246,21 @@ class RedFlagsRow(PanelRow, frozen=True, kw_only=True):
 def red_flags(basis: Basis) -> Iterator[Observation]:
     """Indicators of red flags in public procurement, counted when each quarter closed.
 
-    A flag is a reason to look. It proves nothing, and accuses nobody: each has innocent explanations, and
-    many are errors in what was published. `/v1/flags` has the flags themselves, for any day.
+    A flag is a reason to look. It proves nothing and accuses nobody: flags have innocent explanations, and
+    many come from errors in the published data. `/v1/flags` has the flags themselves, for any day.
 
     The indicators are those of Cardinal, the library of the Open Contracting Partnership
     (https://cardinal.readthedocs.io/en/latest/cli/indicators/), with its defaults. The population is every
     process of the country with a release by the last day of the quarter, compiled from its releases up to
-    then. Cancelled tenders are counted in it, and no indicator is computed for them. Thresholds follow from
-    this population alone; quartiles q1 and q3 are those of Hyndman and Fan, type 8. Prices are compared in
-    the currency that most bids of the population have. People are withheld, and so are their ids: no
+    then. Cancelled tenders count in the population, but no indicator is computed for them. Thresholds come
+    from this population only; quartiles q1 and q3 are those of Hyndman and Fan, type 8. Prices are compared
+    in the currency that most bids of the population have. People are withheld, and so are their ids: no
     indicator counts them.
 
     - R003, short submission period: whole days from the start to the end of the tender period < 15
     - R018, single bid received: numberOfTenderers = 1 in an open or selective procedure
-    - R024, price close to winning bid: (second-lowest valid bid - winning bid) / winning bid <=
-      q1 - 1.5 * (q3 - q1), where both q1 and this are > 0
+    - R024, price close to winning bid: (second-lowest valid bid - winning bid) / winning bid <= q1 - 1.5 *
+      (q3 - q1), where both q1 and this are > 0
     - R025, excessive unsuccessful bids: processes won / processes with a valid bid <= q1 - 1.5 * (q3 - q1),
       where both q1 and this are > 0, for tenderers at or above the 75th percentile of processes with a valid
       bid
@@ -271,13 +271,13 @@ def red_flags(basis: Basis) -> Iterator[Observation]:
     - R036, lowest bid disqualified: the lowest submitted bid is disqualified, and another bid is valid
     - R038, excessive disqualified bids: disqualified bids / submitted bids >= q3 + 1.5 * (q3 - q1), where
       this is > 0, with at least 2 bids; for buyers, procuring entities and tenderers
-    - R048, heterogeneous supplier: different classifications (2 characters) of awarded items >=
-      q3 + 1.5 * (q3 - q1), with awards in at least 20 processes
-    - R058, heavily discounted bid: (second-lowest valid bid - winning bid) / winning bid >=
-      q3 + 1.5 * (q3 - q1), where this is > 0
+    - R048, heterogeneous supplier: different classifications (2 characters) of awarded items >= q3 + 1.5 *
+      (q3 - q1), with awards in at least 20 processes
+    - R058, heavily discounted bid: (second-lowest valid bid - winning bid) / winning bid >= q3 + 1.5 * (q3 -
+      q1), where this is > 0
 
-    A quarter is there if it has a release, and releases of the country were captured on its last day or
-    after. Ordered by country, quarter descending, then indicator.
+    A quarter has rows if it has a release and releases of the country were captured on its last day or after.
+    Ordered by country, quarter descending, then indicator.
     """
     for country in basis.tenders.countries:
         inputs: dict[int, set[int]] = {}
