@@ -1,12 +1,11 @@
 """The name of a period, derived from its dates and the issuer's own year (contract: PER-1, PER-2).
 
-A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year comes
-from the full-year durations it reported, as far as was known on a day (`FullYears`). Some issuers also report
-the twelve months to each quarter's end, and now and then a filing misdates a figure: what else was known by
-then tells such trailing figures from years. A period has one name in every answer: the
-one that the years evidenced on the day of its first figure give it. So a past view stays reproducible. A
-period that nothing public by then tells the year of is `other`. Twelve months are a full year only where they
-end on an evidenced year-end.
+A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year comes from
+the full-year durations it reported, as far as was known on a day (`FullYears`). Some issuers also report the
+twelve months to each quarter's end, and now and then a filing misdates a figure: what else was known by then
+tells such trailing figures from years. A period has one name in every answer: the name given by the years
+evidenced on the day of its first figure. So a past view stays reproducible. If nothing public by then shows
+its year, the period is `other`. Twelve months are a full year only if they end on an evidenced year-end.
 """
 
 import calendar
@@ -237,7 +236,7 @@ PERIOD_TYPES: Final = ("FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", 
 _INSTANT_TOLERANCE = 10
 _DURATION_TOLERANCE = 25
 _BALANCE_SHEET = 5
-"""Figures of one day that are more than a stray one or two."""
+"""Least number of figures for a day that is not a stray."""
 _OF_THREE = {0: "Q4", 1: "Q1", 2: "Q2", 3: "Q3"}
 _OF_SIX = {0: "H2", 2: "H1"}
 _OF_NINE = {3: "9M"}
@@ -272,8 +271,8 @@ class IssuerYears:
                 self._lasting[e.end].append(e)
         rows = sorted(durations, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
         years = FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
-        # Where no full year is reported: what the template itself declares, then the half-years and nine
-        # months, which begin with the year, and last the balance sheets that quarters are compared with.
+        # Without a full year: the template's own declaration, then half-years and nine months, which begin
+        # with the year, then the balance sheets that quarters are compared with.
         declared = [
             (e.known, None, max(1, round(e.end - _HINT_QUARTERS[e.declared] * QUARTER)))
             for e in rows
@@ -295,7 +294,7 @@ class IssuerYears:
         )
         self._evidence = (years, KnownYears(declared), cumulative, compared)
         ends = {int(end % YEAR) for kind in self._evidence for end in kind.ends}
-        reach = range(-_INSTANT_TOLERANCE - 2, _INSTANT_TOLERANCE + 3)  # two more, for what the year rounds
+        reach = range(-_INSTANT_TOLERANCE - 2, _INSTANT_TOLERANCE + 3)  # two more, for rounding in the year
         near = {int((end + step) % YEAR) for end in ends for step in reach}
         # Day 365 lasts a quarter of a day: whole steps may pass it over.
         self._anniversaries = near | {365} if near & {0, 364} else near
@@ -307,7 +306,7 @@ class IssuerYears:
         return int(day % YEAR) in self._anniversaries
 
     def name(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:
-        """The period_type and fiscal_year of a period, the same for all of its figures.
+        """The period_type and fiscal_year of a period, the same for all its figures.
 
         The evidence of the day of its first figure decides. If no day evidences the period, the evidence
         of `known` decides; `rounded` says whether its dates are rounded to month ends.
@@ -316,7 +315,7 @@ class IssuerYears:
         return self.name_by(start, end, known, rounded=rounded)
 
     def name_by(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:
-        """The name that the evidence of one day alone gives a period."""
+        """The name of a period by one day's evidence alone."""
         key = (start, end, known, rounded)
         period = self._periods.get(key)
         if period is None:
@@ -354,7 +353,7 @@ class IssuerYears:
         )
 
     def _is_balance_sheet(self, day: int, known: int, year_ends: "_YearEnds") -> bool:
-        """Whether the balances around a year-end, which may be misdated itself, are those of this day."""
+        """Whether the balances near a year-end, which may itself be misdated, belong to this day."""
         count = self._figures(day, known)
         if count < _BALANCE_SHEET:
             return False
@@ -381,12 +380,12 @@ class IssuerYears:
         return year_ends.quarters_from_a_year_end(day)
 
     def _figures(self, day: int, known: int) -> int:
-        """The most figures for an instant that any one day brought, counting only days up to `known`."""
+        """The most figures for an instant on any one day up to `known`."""
         return _most(self._instants.get(day), known)
 
 
 def _most(evidence: list[YearEvidence] | None, known: int) -> int:
-    """The most figures that any one day up to `known` brought."""
+    """The most figures on any one day up to `known`."""
     return max([e.facts for e in evidence if e.known <= known], default=0) if evidence else 0
 
 
@@ -410,14 +409,14 @@ def _exact_ones(eves: list[tuple[YearEvidence, int]], years: FullYears) -> list[
 
 
 class _YearEnds:
-    """An issuer's year-ends as they were known on some day."""
+    """An issuer's year-ends as known on a day."""
 
     def __init__(self, years: list[Year]) -> None:
         self.years = years
         self._starts = {end: start for start, end in reversed(years)}
         self._closing = sorted(self._starts)
         self._reported = [end for end in self._closing if self._starts[end]]
-        # The eve of a year is a year-end too, unless a year is known to end a few days from it.
+        # The day before a year is a year-end too, unless a year is known to end a few days from it.
         opening = {start - 1 for start, _ in years if start and not _near(self._closing, start - 1)}
         self._days = sorted(opening.union(self._closing)) if opening else self._closing
 
@@ -449,14 +448,15 @@ class _YearEnds:
         return quarters % 4 if abs(end - year_end - quarters * QUARTER) <= tolerance else None
 
     def year_of(self, start: int, end: int) -> int:
-        """The calendar year in which the financial year ends that a duration belongs to."""
+        """The calendar year in which the financial year of a duration ends."""
         containing = self._containing(start, end)
         if containing is not None:
             return date.fromordinal(containing).year
         return _year_of_end(self._nearest(end)[1], end, _INSTANT_TOLERANCE)
 
     def year_of_instant(self, day: int, *, rounded: bool) -> int:
-        """The fiscal year of an instant that is no year-end; the day after a year-end is in the new year."""
+        """The fiscal year of an instant other than a year-end; the day after a year-end is in the new
+        year."""
         if rounded:
             near = _near(self._days, day, ROUNDED_WITHIN)
             if near:
@@ -483,7 +483,7 @@ def _near(days: list[int], day: int, within: int = _INSTANT_TOLERANCE) -> list[i
 
 
 def _in_weeks(start: int | None, end: int) -> bool:
-    """Whether a year seems to be one of 52 or 53 weeks, which ends on a weekday, not on a date."""
+    """Whether a year seems to have 52 or 53 weeks, so that it ends on a weekday, not on a date."""
     if start:
         return (end - start + 1) % 7 == 0
     return not _ends_a_month(date.fromordinal(end))

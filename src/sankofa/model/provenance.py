@@ -19,13 +19,13 @@ _FROM_THE_FREEST: Final = tuple(
     "public-domain cc0 cc-by open-government synthetic statutory-filing licensed-redistribution".split()
 )
 KEYED_CLASSES: Final = frozenset({"statutory-filing", "licensed-redistribution"})
-"""Rows of these classes need an API key: no open file holds them."""
+"""Rows of these classes need an API key; no open file holds them."""
 OWING_CLASSES: Final = frozenset({"cc-by", "open-government", "statutory-filing", "licensed-redistribution"})
-"""Classes whose sources are to be named wherever their data is used."""
+"""Classes whose sources must be named wherever their data is used."""
 
 SKUS: Final = ("AF-FUND", "AF-TENDER", "AF-MACRO")
 ORGANISATIONS: Final = "organisations"
-"""The key of the sources of organisation records, beside the skus of the datasets."""
+"""The key for sources of organisation records; datasets use their sku."""
 EVERY_SOURCE: Final = ""
 """The key of all sources of an edition."""
 
@@ -54,7 +54,7 @@ def source_ref(source_id: str, document: str, location: str, content_sha256: str
 
 
 def file_mark(content_sha256: str) -> str:
-    """How a `source_ref` tells a captured file."""
+    """How a `source_ref` identifies a captured file."""
     return content_sha256[:_MARK_DIGITS]
 
 
@@ -64,7 +64,7 @@ def source_of_ref(ref: str) -> str:
 
 
 def strictness(license_class: str) -> int:
-    """Orders the classes: the lower, the freer."""
+    """Orders the classes; a lower number is a freer licence."""
     return _FROM_THE_FREEST.index(license_class)
 
 
@@ -85,7 +85,7 @@ def notice(owed: Iterable[str]) -> str:
 
 
 def in_a_header(text: str) -> str:
-    """A notice as a header field can have it: ASCII, on one line, and not too long for a proxy."""
+    """A notice that fits a header field: ASCII, one line, not too long for a proxy."""
     decomposed = unicodedata.normalize("NFKD", text)
     ascii_only = "".join(
         c if c.isascii() and c.isprintable() else "" if unicodedata.combining(c) else "?" for c in decomposed
@@ -110,7 +110,7 @@ IN_AN_ID: Final = ":"
 
 
 class FactEntity(NamedTuple):
-    """The entity a fact is of: an organisation, or a country by its alpha-3 code."""
+    """The entity of a fact: an organisation, or a country by its alpha-3 code."""
 
     entity_id: str
     entity_name: str | None
@@ -129,7 +129,7 @@ class FactSource(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sourced(Protocol):
-    """A row that says where it is from."""
+    """A row with its provenance."""
 
     @property
     def source_ref(self) -> str: ...
@@ -196,7 +196,7 @@ def fact(
 
 
 def record_ref(*parts: str) -> str:
-    """Identifies a vintage by its content, never by when or in which order it was ingested."""
+    """Identifies a vintage by its content, never by the time or order of ingestion."""
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
 

@@ -18,7 +18,7 @@ class Fact(NamedTuple):
     subject: str
     """The issuer's strong identifier, e.g. `registry:US-SEC-CIK:0001045810`."""
     concept: str
-    """`us-gaap:Revenues`; our line item where the source names no concept."""
+    """`us-gaap:Revenues`; our line item if the source names no concept."""
     unit: str
     """As the source writes it: `USD`, `USD/shares`, `shares`."""
     period_start: str
@@ -31,7 +31,7 @@ class Fact(NamedTuple):
     """Empty if the document withdraws the figure."""
     location: str
     declared_period: str = ""
-    """The source's own name for the period: only evidence of the issuer's year, never served."""
+    """The source's own name for the period. It is only evidence of the issuer's year, never served."""
     confidence: str = ""
 
 
@@ -53,9 +53,9 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     registered: str = ""
     """The day on which its register first recorded it; empty if the source does not say."""
     secondary: bool = False
-    """True if the name comes with figures or identifiers, not from a register: a register's goes first."""
+    """True if the name comes with figures or identifiers. A register's name takes precedence."""
     relationship: str = ""
-    """`direct` or `ultimate` for a record that says whose accounts consolidate it, and nothing else."""
+    """`direct` or `ultimate` for a record that only names the organisation consolidating its accounts."""
     parent: str | None = None
     """That organisation's identifier."""
     ended: bool = False
@@ -70,11 +70,11 @@ class EntityRecord(NamedTuple):
     """The instant or day the source last updated it; empty if it does not say."""
     profile: Profile
     incidental: bool = False
-    """True if the file is about something else and names the issuer in passing: not counted as read."""
+    """True if the file only mentions the issuer in passing; then it is not counted as read."""
 
 
 class Acceptance(NamedTuple):
-    """The instant at which a register accepted a document, and so made it public."""
+    """The instant at which a register accepted and published a document."""
 
     subject: str
     """The issuer's strong identifier."""
@@ -96,7 +96,7 @@ class IdentifierLink(NamedTuple):
 
 
 class Release(NamedTuple):
-    """An OCDS release as published, not cleaned yet: people in it are removed at ingest."""
+    """An OCDS release as published, not yet cleaned: ingest removes people from it."""
 
     position: str
     content: dict[str, Any]
@@ -112,11 +112,11 @@ class Rejected(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """A party not established to be an organisation: counted, its name never kept.
+    """A party without evidence that it is an organisation: counted, but its name is never kept.
 
-    Where the source proves it a natural person, `subject` names it: the ledger keeps a keyed hash of
-    that, and withholds whatever else arrives under the same identifier. It also keeps one of a `name` that
-    could be a company's, and withholds parties of that name in the country.
+    If the source proves that it is a natural person, `subject` names it: the ledger keeps a keyed hash of it
+    and withholds all else under that identifier. It also keeps one of a `name` that could be a company's, and
+    withholds parties of that name in the country.
     """
 
     position: str
@@ -126,7 +126,7 @@ class Withheld(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Rows that are not ours to read (segments, other taxonomies): no fault of the file."""
+    """Rows that we do not read (segments, other taxonomies); they are not errors."""
 
     rows: int
 

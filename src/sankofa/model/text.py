@@ -11,13 +11,13 @@ from typing import Any, Final
 
 _ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # letters Unicode does not take apart
+_UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # Unicode does not decompose these
 _CLOSED_UP = dict.fromkeys(map(ord, ".'`\u2019\u00b4\u02bc"))  # dots and every kind of apostrophe
 _ASCII = {code: " " for code in range(128) if not chr(code).isalnum()} | _CLOSED_UP | {ord("&"): " and "}
 
 
 def toml_table(package: str, name: str) -> dict[str, Any]:
-    """A table that is stored beside the code of a package."""
+    """A table stored beside the code of a package."""
     return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text("utf-8"))
 
 
@@ -28,7 +28,7 @@ def page_text(package: str, name: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Lower case without accents and without characters nobody sees: as the gate reads a name."""
+    """Lower case without accents or invisible characters: how the gate reads a name."""
     text = text.casefold()
     if text.isascii():
         return text
@@ -36,11 +36,11 @@ def fold(text: str) -> str:
 
 
 def search_form(name: str) -> str:
-    """As a name is searched: lower case, no accents, `&` as "and", other punctuation as spaces.
+    """A name prepared for search: lower case, no accents, `&` as "and", other punctuation as spaces.
 
     Dots and apostrophes are closed up.
     """
-    if name.isascii():  # most often: the same, without looking at each letter
+    if name.isascii():  # the usual case, without looking at each letter
         return " ".join(name.lower().translate(_ASCII).split())
     plain = _without_accents(name.casefold().translate(_CLOSED_UP)).replace("&", " and ")
     return " ".join("".join(c if c.isalnum() else " " for c in plain).split())
@@ -51,7 +51,7 @@ def _without_accents(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Every letter one character, accents and all."""
+    """Composes each letter and its accents into one character."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -86,7 +86,7 @@ _SHORT = 3
 
 
 def harmless(text: str) -> str:
-    """A value in quotes, where it cannot be somebody's name; else nothing.
+    """A value in quotes if it cannot be somebody's name; else empty.
 
     Figures, dates, codes and a word in lower case can be repeated to the operator. A capital letter in a
     longer word, or two longer words, may name a person.
@@ -102,12 +102,12 @@ def fit(text: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """The text with each stretch of white space as one blank, trimmed."""
+    """The text trimmed, with each run of white space as one blank."""
     return " ".join(text.split())
 
 
 def name(text: str) -> str | None:
-    """A name in which every character that cannot be stored is a blank. None if nothing is left."""
+    """A name with a blank for every character that cannot be stored. None if nothing is left."""
     return one_line(_UNFIT.sub(" ", text)) or None
 
 
@@ -120,7 +120,7 @@ LEGAL_FORMS: Final = frozenset(
         "sdn se sgps sicav sl slu snc soc sp spa srl sro ste tbk trust uab ug unlimited xk zao zoo "
     ).split()
 )
-"""Words that say what kind of body it is, as they look after folding. Dropped for searching only."""
+"""Folded words for the kind of body. Dropped for searching only."""
 
 _LONG_ENOUGH = 4
 
@@ -145,7 +145,7 @@ def neighbourhood(word: str) -> Iterator[str]:
 
 
 def slips_between(word: str, other: str) -> int | None:
-    """How many typing errors apart two words are that share a form of their neighbourhoods; else None.
+    """The number of typing errors between two words with a common neighbour; else None.
 
     An error is a letter added, left out or changed, or two neighbours swapped.
     """

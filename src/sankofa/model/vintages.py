@@ -74,19 +74,19 @@ def steps(reports: Sequence[R]) -> Sequence[R]:
 
 
 def in_order(reports: Sequence[R]) -> Sequence[R]:
-    """Reports by the day they became public, those of one day in the order of their documents."""
+    """Reports by the day they became public, then by document."""
     day = -1
     for report in reports:
         if report.available <= day:
             return sorted(reports, key=lambda r: (r.available, r.order))
-        day = report.available  # most come in order, one on each day
+        day = report.available  # usually already in order, one for each day
     return reports
 
 
 def vintages(reports: Sequence[R], period_end: int) -> list[Vintage[R]]:
     """The vintages of one fact, oldest first.
 
-    A fact is not knowable before its period has ended, however early it was announced.
+    A fact is not knowable before its period ends, however early it was announced.
     """
     if len(reports) == 1:  # most figures are reported once
         (only,) = reports
@@ -110,7 +110,7 @@ def in_force(vintage: Vintage[R]) -> tuple[int, int] | None:
 def visibilities(vintage: Vintage[R]) -> Iterator[Visibility]:
     """The day ranges in which each mode sees a vintage.
 
-    Until it is superseded it carries no hint of its successor. Afterwards only the modes
+    Until it is superseded, a vintage carries no hint of its successor. Afterwards only the modes
     `as_reported` and `all` see it, with its successor named.
     """
     first_filed = _AS_REPORTED if vintage.number == 1 else 0

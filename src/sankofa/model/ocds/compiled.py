@@ -1,4 +1,4 @@
-"""A contracting process as its releases add up: the compiled release of OCDS 1.1.5, without extensions.
+"""A contracting process compiled from its releases, by OCDS 1.1.5 without extensions.
 
 What a release names replaces what earlier ones said; objects in a list are told apart by their `id`; null
 removes a value. A null amount stands for the feeds' zero and says nothing. Each value knows the release that
@@ -33,7 +33,7 @@ _WHOLE: Final = frozenset(
         *(f"{part}/{name}/changes" for part in _AMENDED for name in ("amendments", "amendment")),
     )
 )
-"""Lists that a later one replaces as a whole: by the schema of OCDS 1.1.5."""
+"""Lists that a later release replaces as a whole, by the schema of OCDS 1.1.5."""
 _FOLLOWED: Final = {
     ("tender", "value", "amount"): "amount",
     ("awards", "value", "amount"): "amount",
@@ -96,9 +96,9 @@ class Process:
         self._values: dict[Path, Json] = {}
         self._set_by: dict[Path, SetBy] = {}
         self._seen: dict[str, Json] = {}
-        """What the last release with a field had in it: an equal one says nothing new."""
+        """By field, its value in the last release that had it: an equal value adds nothing."""
         self._unnamed: set[Path] = set()
-        """Lists, and what holds them, with objects without an id: each of those is another one."""
+        """Lists with objects without an id, and their parents: each such object counts as a new one."""
         self._unnamed_count = 0
         self._had: set[Path] = set()
         self._suppliers: dict[Path, dict[_Item, str | None]] = {}
@@ -131,7 +131,7 @@ class Process:
     def _flatten(
         self, value: dict[str, Json], seen: Json, path: Path, rule: Path, named: dict[Path, Json]
     ) -> None:
-        """The values of an object by their paths, but for what was seen before."""
+        """The values of an object by path, without those seen before."""
         for key, inner in value.items():
             at, within = (*path, key), (*rule, key)
             if not path and key in _OMITTED:
@@ -153,7 +153,7 @@ class Process:
     ) -> None:
         known = {str(one["id"]): one for one in before if type(one) is dict and "id" in one}
         ids = [str(one["id"]) for one in items if "id" in one]
-        if len(known) != len(before) or len(set(ids)) != len(ids):  # one would hide another
+        if len(known) != len(before) or len(set(ids)) != len(ids):  # one value would hide the other
             known = {}
         for item in items:
             if "id" in item:

@@ -1,7 +1,7 @@
 """The OCDS fields a release may keep, read from `fields.toml`: each is cleaned or left out.
 
-A field that is not in the table goes; a value that is not what the schema has there becomes null and is
-recorded as a fault; an amount of zero is the feeds' placeholder for "not published" and becomes null.
+A field that is not in the table is dropped. A value that does not match the schema becomes null and is
+recorded as a fault. An amount of zero is the feeds' placeholder for "not published" and becomes null.
 
 See contract: TEND-3, GATE-5.
 """
@@ -51,16 +51,16 @@ class Cleaning:
 
     def __init__(self, latest: str) -> None:
         self.latest = latest
-        """The last day that it may name (`model.days.latest_day`)."""
+        """The last valid day (`model.days.latest_day`)."""
         self.faults: list[tuple[str, str]] = []
         self.organisations: list[NamedObject] = []
         self.lists: list[list[Json]] = []
         self.personal: list[str] = []
-        """Texts of fields about people: what they say must not be repeated elsewhere."""
+        """Texts of fields about people; they must not be repeated elsewhere."""
         self.texts: list[str] = []
         """Possible free text: the text of free fields, and any text with blanks."""
         self.unplaced: list[str] = []
-        """Names of parties where OCDS has none: people among them must not be named elsewhere either."""
+        """Names of parties in places where OCDS has none; people among them must not be named elsewhere."""
 
 
 Cleaner = Callable[[Json, Cleaning, str], Json]
@@ -241,7 +241,7 @@ def _code(value: Json, cleaning: Cleaning, name: str) -> Json:
 
 
 def _address(value: Json, cleaning: Cleaning, name: str) -> Json:
-    """An address that a page may lead to: of any other scheme, or of none, it is dropped."""
+    """A web address that a page may link to; one without http or https is dropped."""
     if type(value) is str and _WEB.match(value):
         if " " in value:
             cleaning.texts.append(value)
@@ -353,7 +353,7 @@ _SCALARS: Final[dict[str, Cleaner]] = {
 
 @lru_cache(maxsize=65536)
 def moment(text: str) -> str | None:
-    """An instant in UTC, RFC 3339, of an ISO 8601 date or time; None if it is none.
+    """Converts an ISO 8601 date or time to an RFC 3339 instant in UTC; None if malformed.
 
     A bare date or a time without zone is read as UTC.
     """
