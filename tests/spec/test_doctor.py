@@ -1,4 +1,4 @@
-"""`sankofa doctor`."""
+"""`sankofa doctor` and `sankofa upgrade-check`."""
 
 import json
 import shutil
@@ -16,9 +16,9 @@ def home(sample_home: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sample_home, tmp_path / "home"))
 
 
-def findings(home: Path, **settings: str) -> tuple[int, dict[str, list[str]]]:
+def findings(home: Path, command: str = "doctor", **settings: str) -> tuple[int, dict[str, list[str]]]:
     """The exit code, and the messages with their remedies under each status."""
-    done = run(home, "doctor", "--json", **settings)
+    done = run(home, command, "--json", **settings)
     by_status: dict[str, list[str]] = {"ok": [], "warning": [], "error": []}
     for finding in json.loads(done.stdout):
         by_status[finding["status"]].append(f"{finding['message']}; {finding['remedy']}")
@@ -134,6 +134,17 @@ def test_a_broken_setting_or_sources_file_is_a_finding(home: Path) -> None:
     code, found = findings(home)
     assert code == 1
     assert any("sources.toml: not TOML" in line for line in found["error"])
+
+
+def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: Path) -> None:
+    code, found = findings(home, "upgrade-check")
+    assert (code, found["error"]) == (0, [])
+    _of_layout(home, 4)
+    code, found = findings(home, "upgrade-check")
+    assert code == 1
+    assert any("of another layout, 4" in line and "run: sankofa publish" in line for line in found["error"])
+    succeed(home, "publish")
+    assert findings(home, "upgrade-check")[0] == 0
 
 
 def test_make_serve_builds_the_edition_of_an_older_version_anew(home: Path) -> None:

@@ -423,6 +423,17 @@ def doctor(as_json: bool) -> None:
         findings = examine(all_settings.load())
     except SettingsError as failure:
         findings = [explain_settings_error(failure)]
+    _report(findings, as_json)
+
+
+@click.command("upgrade-check")
+@as_json
+def upgrade_check(as_json: bool) -> None:
+    """Whether this version can use the stores as they are, and the command to run where it cannot."""
+    _report([*store_findings(all_settings.load())], as_json)
+
+
+def _report(findings: list[Finding], as_json: bool) -> None:
     if as_json:
         print_json([finding._asdict() for finding in findings])
     else:

@@ -1,4 +1,4 @@
-"""`sankofa editions`: list, verify and sign editions, and go back to an earlier one."""
+"""`sankofa editions`: list, compare, verify and sign editions, and go back to an earlier one."""
 
 import asyncio
 import hashlib
@@ -25,6 +25,7 @@ from sankofa.edition.format.keys import (
     may_name_a_person,
 )
 from sankofa.edition.read.changes import FEEDS
+from sankofa.edition.read.diff import COUNTED, Difference, diff
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, row_tree, state_of
 from sankofa.edition.write.context import described, left_out_of
@@ -380,6 +381,46 @@ def editions(context: click.Context, as_json: bool) -> None:
         state = "current" if name == listed.current else "withdrawn" if name in withdrawn else ""
         lines.append((name, f"{last_capture(name):%Y-%m-%d %H:%M}", state))
     print_table(("edition", "last capture (UTC)", "state"), lines)
+
+
+def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
+    """The changes between two kept editions, by dataset."""
+    store = open_fresh_store(settings)
+    kept = store.list_editions().editions
+    for edition in (before, after):
+        if edition not in kept:
+            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+
+    async def compare() -> dict[str, Difference]:
+        opened = closing(open_edition(store, before)), closing(open_edition(store, after))
+        with closing(store), opened[0] as old, opened[1] as new:
+            return await diff(old, new, examples)
+
+    return asyncio.run(compare())
+
+
+@editions.command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option(
+    "--examples", default=5, show_default=True, type=click.IntRange(0), help="Keys to show of each dataset."
+)
+def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None:
+    """Compare edition A with edition B: rows added, changed, removed (withheld now, or no longer served), and
+    restated (figures that a later vintage replaced)."""
+    differences = difference(load(), before, after, examples)
+    if as_json:
+        document = {"before": before, "after": after, "datasets": differences}
+        click.echo(msgspec.json.encode(document).decode())
+        return
+    for dataset, changed in differences.items():
+        counts = ", ".join(f"{name} {getattr(changed, name)}" for name in COUNTED)
+        click.echo(f"{dataset}: {counts}")
+        for example in changed.examples:
+            click.echo(f"  {example['change']:<8}  {' | '.join(example['key'])}")
+    if not differences:
+        click.echo("no row differs")
 
 
 @editions.command()

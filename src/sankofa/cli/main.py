@@ -31,6 +31,7 @@ _COMMANDS = {
     "backup": "backup:backup_command",
     "restore": "backup:restore_command",
     "doctor": "doctor:doctor",
+    "upgrade-check": "doctor:upgrade_check",
     "vault": "ledger:vault",
     "status": "doctor:status",
     "settings": "describing:show_settings",
@@ -47,7 +48,7 @@ _COMMANDS = {
 _LISTING = (("editions",), ("keys", "list"), ("domains", "list"))
 """Commands that list what is in HOME: if there is no HOME, nothing."""
 _NEED_HOME = frozenset(
-    "status show open audit ledger matches editions vault withdraw push backup domains".split()
+    "status show open audit ledger matches editions vault withdraw push backup upgrade-check domains".split()
 )
 _KEYS_NEED_HOME = frozenset("list usage link rotate revoke reseal copy".split())
 """Commands that have nothing to do if there is no HOME. A mistyped one must not become a new folder."""

@@ -54,6 +54,11 @@ def panel_key(*values: str) -> str:
     return "|".join(values)
 
 
+def is_widest(key: str) -> bool:
+    """Whether one filter alone names it: each row is under one such key, and again under narrower ones."""
+    return "|" not in key
+
+
 Figure = Annotated[Decimal, Meta(extra={"figure": True})]
 """A figure with every digit of its source, unlike a number rounded to ten digits."""
 _Day = date  # for rows with a field named `date`

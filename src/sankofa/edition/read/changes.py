@@ -72,11 +72,11 @@ class Feed(NamedTuple):
 
     dataset: str
     kind: str
-    identity: tuple[str, ...]
-    """The fields that identify the rows of a key in every edition."""
+    identity: tuple[str, ...] | None
+    """The fields that identify the rows of a key in every edition; None if only the whole row does."""
     load: Load
     """The rows of a part of a key."""
-    order: RowOrder
+    order: RowOrder = RowOrder()
     """The order of the rows of a part, for pages of changes."""
     by_organisation: bool = False
     """Keyed by service_id. Ids of merged organisations lead to the same rows, and are skipped."""
@@ -89,7 +89,7 @@ async def _tenders(edition: Edition, key: str, part: int) -> RowSlices:
     return await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
 
 
-def _whole(kind: str) -> Load:
+def whole(kind: str) -> Load:
     """All rows of a key that are in force."""
 
     async def load(edition: Edition, key: str, part: int) -> RowSlices:
@@ -107,21 +107,26 @@ def _column(kind: str) -> Load:
     return load
 
 
+async def stored(edition: Edition, kind: str, key: str) -> RowSlices:
+    """All stored rows of a key, including those no longer in force."""
+    return [rows for _, rows in await edition.blocks(kind, key, 0, FOREVER)]
+
+
 FEEDS: Final = (
     Feed(
         "crosswalk",
         "crosswalk",
         ("id_type", "scheme", "id_value"),
-        _whole("crosswalk"),
+        whole("crosswalk"),
         CROSSWALK_ORDER,
         by_organisation=True,
     ),
-    Feed("entities", "entity", (), _whole("entity"), RowOrder("service_id"), by_organisation=True),
+    Feed("entities", "entity", (), whole("entity"), RowOrder("service_id"), by_organisation=True),
     Feed(
         "fundamentals",
         "fundamentals",
         ("record_ref",),
-        _whole("fundamentals"),
+        whole("fundamentals"),
         FUNDAMENTALS_ORDER,
         by_organisation=True,
     ),
@@ -320,12 +325,17 @@ RowsByName = dict[tuple[str, ...], msgspec.Raw]
 """Rows by the values of their identifying fields."""
 
 
-def identified(slices: RowSlices, identity: tuple[str, ...], service_id: str | None) -> RowsByName:
+def identified(slices: RowSlices, identity: tuple[str, ...] | None, service_id: str | None) -> RowsByName:
     """Rows by the values of their identifying fields, in order; none if they are another organisation's.
 
     Slices are decoded one at a time, because one call on megabytes would hold the interpreter.
     """
     lists = [b"".join((b"[", row_slice, b"]")) for row_slice in slices]
+    if identity is None:
+        try:
+            return {(bytes(row).decode(),): row for one in lists for row in _each_row.decode(one)}
+        except msgspec.DecodeError:  # not a list of rows: compared as one
+            return {(): msgspec.Raw(b",".join(slices))}
     names = _names_of(identity)
     rows = (
         (fields, row)
