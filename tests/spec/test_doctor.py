@@ -111,7 +111,7 @@ def test_a_ledger_that_cannot_be_reached_is_not_said_to_be_damaged(home: Path) -
     ledger.mkdir(mode=0o700)
     (line,) = [line for line in findings(home)[1]["error"] if "ledger.sqlite" in line]
     assert "backup" not in line
-    assert line.endswith("; see that HOME can be read and written by whoever runs this")
+    assert line.endswith("; give the user who runs this read and write access to HOME")
     ledger.rmdir()
     ledger.write_bytes(b"no ledger" * 1000)
     ledger.chmod(0o600)

@@ -190,7 +190,7 @@ def test_a_setting_without_a_usable_value_is_named(home: Path, setting: str, val
 @pytest.mark.rule("SET-2")
 def test_a_variable_that_is_no_setting_is_warned_of(home: Path) -> None:
     done = succeed(home, "settings", base_ulr="http://127.0.0.1:9")
-    assert done.stderr == "Warning: SANKOFA_BASE_ULR is no setting; see `sankofa settings`.\n"
+    assert done.stderr == "Warning: SANKOFA_BASE_ULR is not a setting; see `sankofa settings`.\n"
 
 
 def test_publishing_when_nothing_changed_says_so_and_builds_nothing(desk: Desk, home: Path) -> None:

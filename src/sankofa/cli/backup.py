@@ -331,7 +331,7 @@ def _refuse_unless_empty(settings: Settings) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
     present = sorted(p.name for p in home.iterdir() if p.name not in _HARMLESS) if home.is_dir() else []
     if present or (home.exists() and not home.is_dir()):
-        what = f"{present[0]} is in it" if present else "it is no folder"
+        what = f"{present[0]} is in it" if present else "it is not a folder"
         raise OperatorError(f"HOME ({home}) is not empty: {what}; restore needs an empty one")
 
 

@@ -128,7 +128,7 @@ async def _judged(call: Call, line: int, row: dict[str, str]) -> _Audited:
     try:
         used = parse_day(row["date"])
     except ValueError:
-        raise InvalidParameter("date", f"{row['date']!r} is no date as YYYY-MM-DD") from None
+        raise InvalidParameter("date", f"{row['date']!r} is not a date (YYYY-MM-DD)") from None
     if used > call.today:
         raise InvalidParameter("date", "a day in the future")
     then = await _check(call, row, used)

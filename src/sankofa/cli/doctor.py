@@ -139,7 +139,7 @@ def _remedy(settings: Settings, failure: OperatorError) -> str:
     if settings.datastore_folder() is None and not isinstance(failure, seals.LedgerDamaged):
         return "see that the server answers, and SANKOFA_DATASTORE"
     if isinstance(failure.__cause__, OSError) or "unable to open" in str(failure):
-        return "see that HOME can be read and written by whoever runs this"
+        return "give the user who runs this read and write access to HOME"
     return "restore it from a backup: docs/how-to/operating.md, Damage"
 
 
@@ -263,7 +263,7 @@ def _permissions(settings: Settings) -> Iterator[Finding]:
         yield Finding("permissions", "error", f"HOME ({home}) does not exist", remedy)
         return
     if not home.is_dir():
-        yield Finding("permissions", "error", f"HOME ({home}) is no folder", "set SANKOFA_HOME to another")
+        yield Finding("permissions", "error", f"HOME ({home}) is not a folder", "set SANKOFA_HOME to another")
         return
     findings = [*_owner(home), *_modes(home)]
     if os.statvfs(home).f_flag & os.ST_RDONLY or not os.access(home, os.W_OK | os.X_OK):

@@ -177,7 +177,7 @@ def _checked_filters(on: str, filters: Sequence[str]) -> dict[str, str]:
         if not equals or name in checked:
             raise click.BadParameter(f"expected NAME=VALUE, each name once: {text}", param_hint="--filter")
         if on == EDITION or name in _OWN:
-            raise click.BadParameter(f"{name} is no filter of {on}", param_hint="--filter")
+            raise click.BadParameter(f"{name} is not a filter of {on}", param_hint="--filter")
         try:
             operation_named(ASKED[on]).read({name: value}, today)
         except InvalidParameter as failure:

@@ -140,4 +140,4 @@ def _lists_nothing(words: tuple[str, ...]) -> bool:
 def main() -> None:
     """Point-in-time data for African and emerging markets."""
     for variable in settings.unknown():
-        click.echo(f"Warning: {variable} is no setting; see `sankofa settings`.", err=True)
+        click.echo(f"Warning: {variable} is not a setting; see `sankofa settings`.", err=True)

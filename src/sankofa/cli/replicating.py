@@ -103,7 +103,8 @@ def check_followed(settings: Settings) -> None:
     address = urlsplit(followed_address(settings))
     if address.scheme == "http" and address.hostname not in _LOOPBACK:
         click.echo(
-            "Warning: editions are followed over http://: whoever is on the way decides them.", err=True
+            "Warning: editions are followed over http://: anyone on the path can replace them.",
+            err=True,
         )
 
 
