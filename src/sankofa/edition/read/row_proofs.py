@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b, sha256
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -274,13 +275,32 @@ class _Group(NamedTuple):
     proofs: Sequence[bytes]
     places: Mapping[bytes | int, int]
     """Where each row is, by its salt and by its hash in this process."""
+    text: bytes
+    """The rows, joined by commas."""
+    starts: Sequence[int]
+    """Where each row begins in the text, and where one behind the last row would."""
 
     def place_of(self, row: bytes) -> int | None:
         place = self.places.get(hash(row))
         return None if place is None or self.rows[place] != row else place
 
+    def rows_in(self, served: bytes, at: int, first: int) -> int:
+        """How many rows follow each other there as they do here. No JSON object begins with another one."""
+        begin, left = self.starts[first], len(served) - at
+        if left < len(self.text) - begin:
+            if self.text.startswith(served[at:], begin):
+                return bisect_right(self.starts, begin + left) - first
+        elif served.startswith(self.text[begin:], at):
+            return len(self.rows) - first
+        count = 0
+        for row in self.rows[first:]:
+            if not served.startswith(row, at):
+                break
+            count, at = count + 1, at + len(row) + 1
+        return count
 
-_NO_ROWS: Final = _Group(-2, (), (), {})
+
+_NO_ROWS: Final = _Group(-2, (), (), {}, b"", (0,))
 
 
 def feed_of(dataset: str) -> Feed:
@@ -417,13 +437,10 @@ class TreeReader:
                     fields = msgspec.json.decode(row, type=_Place)
                 group, place = await self._find(row, fields)
             proofs.append(group.proofs[place])
-            at += len(row) + 1
-            # Most often the next rows are those of the group. No JSON object begins with another one.
-            for own, proof in zip(group.rows[place + 1 :], group.proofs[place + 1 :], strict=True):
-                if not served.startswith(own, at):
-                    break
-                proofs.append(proof)
-                at += len(own) + 1
+            at, place = at + len(row) + 1, place + 1
+            same = group.rows_in(served, at, place)  # most often the next rows are those of the group
+            proofs += group.proofs[place : place + same]
+            at += group.starts[place + same] - group.starts[place]
         return proofs
 
     async def _split_once(self, served: bytes) -> list[bytes]:
@@ -500,7 +517,8 @@ def _proofs(number: int, rows: Sequence[bytes], secret: bytes, first: int, above
     places = {
         one: place for place, names in enumerate(zip(map(hash, rows), salts, strict=True)) for one in names
     }
-    return _Group(number, rows, proofs, places)
+    starts = [0, *accumulate(len(row) + 1 for row in rows)]
+    return _Group(number, rows, proofs, places, b",".join(rows), starts)
 
 
 def _fields(row: bytes) -> "_Place | None":
