@@ -56,9 +56,10 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
         f'{"" if answer.as_of is msgspec.UNSET else _as_of(answer.as_of)}"edition":{edition_id},'
         f'"truncated":{"true" if selection.truncated else "false"},"absent":'
     )
-    members = [b"null" if answer.absent is None else _encode(answer.absent)]
+    members: list[bytes | msgspec.Raw] = [b"null" if answer.absent is None else _encode(answer.absent)]
     for name, value in answer.members.items():
-        members += (_member(name), b"null" if value is None else _encode(value))
+        encoded = value if isinstance(value, msgspec.Raw) else b"null" if value is None else _encode(value)
+        members += (_member(name), encoded)
     return b"".join((_opening(operation.rows_under), *slices, rest.encode(), *members, b"}"))
 
 

@@ -148,7 +148,7 @@ def _proving(operation: Operation, service: Service) -> Operation:
 
 async def _proof(
     dataset: str, service: Service, call: Call, answer: Answer, since_size: int | None
-) -> dict[str, object]:
+) -> msgspec.Raw:
     edition = call.edition
     if answer.edition_id not in (None, edition.id):
         edition = await call.edition_for_cursor(answer.edition_id or "")
@@ -168,8 +168,8 @@ async def _proof(
         own = await reader.proofs(served)
     except RowNotHashed as other:
         raise InvalidParameter("proof", str(other)) from None
-    rows_proof = msgspec.Raw(b"[%b]" % b",".join(own))
-    return {"dataset": dataset, "edition": edition.id, **logged, "rows": rows_proof}
+    head = msgspec.json.encode({"dataset": dataset, "edition": edition.id, **logged})
+    return msgspec.Raw(b'%b,"rows":[%b]}' % (head[:-1], b",".join(own)))
 
 
 async def _logged(service: Service, edition: Edition, since_size: int | None = None) -> dict[str, object]:
