@@ -47,7 +47,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  settings: HOST=$(HOST) PORT=$(PORT) WORKERS=$(WORKERS) WORLD=$(WORLD) PYTHON=... EXTRAS=1 ARGS=..."
 
-setup: $(RUNTIME) $(if $(EXTRAS),$(DRIVERS)) $(if $(XBRL),$(REPORTS)) ## create .venv with the locked dependencies and the sankofa command; EXTRAS=1 adds PostgreSQL and Redis, XBRL=1 inline XBRL
+setup: $(RUNTIME) $(if $(EXTRAS),$(DRIVERS)) $(if $(XBRL),$(REPORTS)) ## create .venv with the locked dependencies and the sankofa command; EXTRAS=1 adds PostgreSQL, Redis and tracing, XBRL=1 inline XBRL
 
 serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (starter, sample) when there is none
 	@$(BIN)/sankofa $(WORLD) --if-empty
@@ -112,7 +112,7 @@ bench: $(DEV) $(PEERS) ## run the benchmarks; the peers live in .venv-bench
 lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrade for newer versions
 	$(COMPILE) pyproject.toml --group build -o requirements/runtime.txt
 	$(COMPILE) pyproject.toml --group build --group dev --all-extras -c requirements/runtime.txt -o requirements/dev.txt
-	$(COMPILE) pyproject.toml --extra objects --extra postgres --extra redis --extra timestamps -c requirements/dev.txt -o requirements/extras.txt
+	$(COMPILE) pyproject.toml --extra objects --extra postgres --extra redis --extra timestamps --extra tracing -c requirements/dev.txt -o requirements/extras.txt
 	$(COMPILE) pyproject.toml --extra xbrl -c requirements/dev.txt -o requirements/xbrl.txt
 	$(COMPILE) --group bench -o requirements/bench.txt
 	$(COMPILE) --no-binary jsonpath-rw --emit-build-options --group foreign -o requirements/foreign.txt
@@ -143,7 +143,7 @@ $(RUNTIME): requirements/runtime.txt pyproject.toml
 	@touch $@
 
 $(DRIVERS): requirements/extras.txt $(RUNTIME)
-	@echo "installing the locked extras (PostgreSQL, Redis, timestamps) into .venv"
+	@echo "installing the locked extras (PostgreSQL, Redis, timestamps, tracing) into .venv"
 	@$(BIN)/python $(INSTALL) requirements/extras.txt
 	@touch $@
 

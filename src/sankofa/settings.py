@@ -22,7 +22,7 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
 UNSET_KEYS_SECRET = b"a shared key store without KEYS_SECRET"
 _MOST_PROCESSES = 64
 _HTTP_ADDRESS = re.compile(r"https?://[^/\s?#]", re.IGNORECASE)
-_HTTP_ADDRESSES = ("base_url", "mcp_url")
+_HTTP_ADDRESSES = ("base_url", "mcp_url", "otlp_endpoint")
 OF_THE_CLIENT = {"SANKOFA_URL", "SANKOFA_API_KEY"}
 """Variables that `sankofa.client` reads, and the service does not."""
 
@@ -183,6 +183,9 @@ class Settings:
     )
     metrics_port: str = _setting("", "Port of the Prometheus metrics, at /metrics; empty for none.")
     metrics_host: str = _setting("127.0.0.1", "Address that the metrics are served on; they need no key.")
+    otlp_endpoint: str = _setting(
+        "", "Where traces are sent by OTLP over HTTP (http://host:4318/v1/traces); empty for none."
+    )
 
     @property
     def public_mcp_url(self) -> str:

@@ -1,10 +1,12 @@
-"""What an operator sees of a running service: metrics and the access log."""
+"""What an operator sees of a running service: metrics, the access log, traces."""
 
 import json
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -19,10 +21,36 @@ SECRET_WORD = "Ubuntu-Holdings-query"
 
 
 @pytest.fixture(scope="module")
-def observed(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def spans() -> Iterator[tuple[str, list[bytes]]]:
+    """A collector of traces: its address, and what was sent to it."""
+    received: list[bytes] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1/traces", received
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def observed(
+    sample_home: Path, tmp_path_factory: pytest.TempPathFactory, spans: tuple[str, list[bytes]]
+) -> Iterator[LiveServer]:
     home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("observed") / "home"))
     port = str(free_port())
-    with LiveServer(home, workers=2, metrics_port=port, access_log="json") as server:
+    with LiveServer(home, workers=2, metrics_port=port, access_log="json", otlp_endpoint=spans[0]) as server:
         yield server
 
 
@@ -131,6 +159,16 @@ def test_the_access_log_has_a_line_for_each_request_and_no_value_of_a_query(obse
     assert str(line["key"]) in keys
     assert key not in observed.log
     assert SECRET_WORD not in observed.log
+
+
+def test_a_span_of_each_request_is_sent_and_follows_the_callers_trace(
+    observed: LiveServer, spans: tuple[str, list[bytes]]
+) -> None:
+    trace = os.urandom(16)
+    header = f"00-{trace.hex()}-{os.urandom(8).hex()}-01"
+    assert observed.get(f"/health?{SECRET_WORD}", traceparent=header).status_code == 200
+    until(lambda: any(trace in body for body in spans[1]))
+    assert not any(SECRET_WORD.encode() in body for body in spans[1])
 
 
 def test_nothing_is_told_unless_it_is_asked_for(server: LiveServer) -> None:

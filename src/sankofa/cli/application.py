@@ -18,6 +18,7 @@ from sankofa.access.owner import FOLDER, LINK, token_in_path, token_in_query
 from sankofa.cli.guard import KnownClients, PriorityQueue
 from sankofa.cli.metrics import RequestCounter, write_counts
 from sankofa.cli.process import configure, keep_freed_memory
+from sankofa.cli.traces import tracer
 from sankofa.dialects.app import DialectsApp
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.locked import AT, NO_DAY, PREFIX, day_of_path, without_day
@@ -25,7 +26,7 @@ from sankofa.operations.service import Application, ObservedRequest, Receive, Sc
 from sankofa.rest.app import RestApp
 from sankofa.rest.cors import Cors
 from sankofa.rest.pages import open_pages
-from sankofa.settings import load
+from sankofa.settings import Settings, load
 from sankofa.web.app import WebApp
 
 _MCP = "/mcp"
@@ -48,6 +49,8 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     service = Service(current)
     agents = McpSurface(service)
     api = RestApp(service, open_pages(service), mounted={_MCP: agents})
+    counter = None if metrics_folder is None else RequestCounter()
+    observer = RequestObserver(counter, current)
     known = KnownClients()
     surfaces = _beside(api, WebApp(service), DialectsApp(service), service.today)
     app: Application = PriorityQueue(surfaces, current.base_url, known)
@@ -58,12 +61,10 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     async def running() -> AsyncIterator[None]:
         await service.start()
         _settle()
-        counter = None if metrics_folder is None else RequestCounter()
-        observer = RequestObserver(counter, logs=current.access_log == "json")
         own: list[Duty] = []
         if counter is not None and metrics_folder is not None:
             own.append(lambda _: write_counts(counter, service, metrics_folder))
-        if counter is not None or current.access_log == "json":
+        if counter is not None or current.access_log == "json" or current.otlp_endpoint:
             service.observe = observer.waiting.append
             own.append(observer.work_off)
         tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in (*duties, *own)]
@@ -156,15 +157,17 @@ _encode = msgspec.json.Encoder().encode
 
 
 class RequestObserver:
-    """Counts the requests of a worker, and logs them.
+    """Counts the requests of a worker, logs and traces them.
 
     A request only joins a list. The list is worked off a few times a second, which costs a fraction of what
     each request alone would cost.
     """
 
-    def __init__(self, counter: RequestCounter | None, *, logs: bool) -> None:
+    def __init__(self, counter: RequestCounter | None, settings: Settings) -> None:
+        """Raises SettingsError if traces are asked for and their exporter is not installed."""
         self._counter = counter
-        self._logs = logs
+        self._logs = settings.access_log == "json"
+        self._tracer = tracer(settings.otlp_endpoint) if settings.otlp_endpoint else None
         self.waiting: list[ObservedRequest] = []
         self._lines: list[ObservedRequest] = []
         self._lost = 0
@@ -183,6 +186,9 @@ class RequestObserver:
     def stop(self) -> None:
         self._take(len(self.waiting))
         self._write()
+        if self._tracer is not None:
+            with suppress(Exception):  # nobody to tell: the service stops
+                self._tracer.stop()
 
     def _take(self, most: int) -> None:
         requests = self.waiting[:most]
@@ -190,6 +196,9 @@ class RequestObserver:
         if self._counter is not None:
             for request in requests:
                 self._counter(request)
+        if self._tracer is not None:
+            for request in requests:
+                self._tracer.trace(request)
         if self._logs:
             room = _MOST_LINES - len(self._lines)
             self._lines += requests[:room]

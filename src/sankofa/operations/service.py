@@ -214,7 +214,7 @@ def check_target(scope: Mapping[str, Any]) -> None:
 
 
 class ObservedRequest(NamedTuple):
-    """An answered request, without any text from the client."""
+    """An answered request, without any text from the client but its header fields."""
 
     operation: str
     """The name of the operation, `mcp:` and the name of a tool, `page`, `file`, `mcp` or `unknown`."""
@@ -230,6 +230,8 @@ class ObservedRequest(NamedTuple):
     problem: str
     """Slug of the problem in the answer; empty if there was none."""
     request_id: str
+    headers: list[tuple[bytes, bytes]]
+    """Header fields of the request, as the client sent them."""
 
     @classmethod
     def of(
@@ -246,7 +248,9 @@ class ObservedRequest(NamedTuple):
         """Describes the request of an ASGI scope, answered now. HEAD and 304 answers have no body."""
         method, seconds = scope["method"], time.perf_counter() - began
         size = 0 if method == "HEAD" or status == 304 else size
-        return cls(operation, method, status, size, began, seconds, grant, problem, request_id)
+        return cls(
+            operation, method, status, size, began, seconds, grant, problem, request_id, scope["headers"]
+        )
 
 
 Observer = Callable[[ObservedRequest], Any]
