@@ -1,7 +1,7 @@
 """Settings: the only reader of the environment.
 
-Each setting is a field of `Settings`: `SANKOFA_` and its name in upper case is the variable that
-sets it, its metadata the help text, from which `sankofa settings` and docs/reference are written.
+Each setting is a field of `Settings`. The environment variable is `SANKOFA_` and the name in upper case.
+Its metadata holds the help text for `sankofa settings` and docs/reference.
 """
 
 import os
@@ -24,7 +24,7 @@ _MOST_PROCESSES = 64
 _HTTP_ADDRESS = re.compile(r"https?://[^/\s?#]", re.IGNORECASE)
 _HTTP_ADDRESSES = ("base_url", "mcp_url", "otlp_endpoint")
 OF_THE_CLIENT = {"SANKOFA_URL", "SANKOFA_API_KEY"}
-"""Variables that `sankofa.client` reads, and the service does not."""
+"""Variables that only `sankofa.client` reads."""
 
 
 def _setting(default: Any, help: str, *, secret: bool = False, choices: tuple[str, ...] = ()) -> Any:
@@ -37,24 +37,24 @@ class Settings:
 
     home: Path = _setting(Path("var"), "Data folder: ledger, editions, key stores, rejects.")
     datastore: str = _setting(
-        "sqlite:", "Where the ledger is: sqlite: (HOME), sqlite:FOLDER, or a shared postgresql:", secret=True
+        "sqlite:", "Address of the ledger: sqlite: (HOME), sqlite:FOLDER, or postgresql:", secret=True
     )
     keystore: str = _setting(
-        "embedded:", "Where keys live: embedded: (a file in HOME) or redis://...", secret=True
+        "embedded:", "Address of the key store: embedded: (a file in HOME) or redis://...", secret=True
     )
     usagestore: str = _setting(
-        "embedded:", "Where quotas are counted: embedded: (a file in HOME) or redis://...", secret=True
+        "embedded:", "Address of the quota counters: embedded: (a file in HOME) or redis://...", secret=True
     )
     usage_reserve: int = _setting(
         32,
-        "MiB of disk taken in advance for the counters of an embedded usage store; 32 is room for all: "
-        "a full disk then stops no key.",
+        "MiB of disk reserved for the counters of an embedded usage store, so that keys still work on a "
+        "full disk; 32 is enough for all.",
     )
     editions: str = _setting(
         "",
-        "Where a node follows editions from: https://.../editions of another HOME, or what `sankofa push` "
-        "wrote (https://..., s3://bucket/path, gs://, az://, postgresql://..., file:///folder). Empty: "
-        "the database of DATASTORE where that is PostgreSQL, else none.",
+        "Address to follow editions from: https://.../editions of another HOME, or a `sankofa push` "
+        "destination (https://..., s3://bucket/path, gs://, az://, postgresql://..., file:///folder). Empty: "
+        "the database of DATASTORE if it is PostgreSQL, else none.",
         secret=True,
     )
     trusted_keys: str = _setting(
@@ -68,15 +68,15 @@ class Settings:
     log_timestamp_url: str = _setting(
         "", "Authority that stamps the checkpoints of the log of editions (RFC 3161); empty for none."
     )
-    editions_poll_seconds: int = _setting(1, "Seconds between two looks at what is followed.")
+    editions_poll_seconds: int = _setting(1, "Seconds between two checks for a newer edition to follow.")
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
-    mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; BASE_URL where empty.")
+    mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; if empty, BASE_URL.")
     domain_scheme: str = _setting(
         "https",
-        "Scheme of the links on a customer's own domain, whatever a proxy says of the connection.",
+        "Scheme of the links on a customer's own domain, whatever a proxy reports.",
         choices=("https", "http"),
     )
-    upgrade_url: str = _setting("https://sankofa.example/upgrade", "Where a 402 sends the client.")
+    upgrade_url: str = _setting("https://sankofa.example/upgrade", "Upgrade address in 402 answers.")
     sandbox_key: str = _setting("sankofa-sandbox", "The public sample-tier key; empty for none.")
     cursor_secret: str = _setting(
         "",
@@ -85,7 +85,7 @@ class Settings:
     )
     gate_secret: str = _setting(
         "",
-        "Keys the hashes under which withheld persons are remembered. Generated in HOME when unset.",
+        "Keys the hashes that identify withheld persons. Generated in HOME when unset.",
         secret=True,
     )
     keys_secret: str = _setting(
@@ -109,19 +109,19 @@ class Settings:
     per_day_visitor: int = _setting(2_000, "New pages per UTC day for one address without a key.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
     publish_processes: str = _setting(
-        "auto", "Processes that derive rows during `publish`; auto for one a core, four at most."
+        "auto", "Processes that derive rows during `publish`; auto: one per core, at most four."
     )
-    match_threshold: int = _setting(95, "Hundredths: least score of a similar name that resolves a party.")
+    match_threshold: int = _setting(95, "Lowest score, in hundredths, at which similar names match.")
     block_cache_bytes: int = _setting(
         128 << 20,
-        "Bytes of rows that one worker keeps decompressed or in another form, of those it read last.",
+        "Bytes of recently read rows that one worker caches, decompressed or in another form.",
     )
     answer_cache_bytes: int = _setting(
-        32 << 20, "Bytes of answers that one worker keeps, of those asked for again; 1 keeps none."
+        32 << 20, "Bytes of repeated answers that one worker caches; 1 caches none."
     )
     ingest_file_bytes: int = _setting(64 << 30, "Most bytes of one ingested file, decompressed.")
     ingest_document_bytes: int = _setting(
-        1 << 30, "Most bytes of a document that is read as a whole: a JSON file, or a member of an archive."
+        1 << 30, "Most bytes of a document that must be read whole: a JSON file, or a member of an archive."
     )
     ingest_line_bytes: int = _setting(64 << 20, "Most bytes of one line, or of one element of a JSON list.")
     ingest_text_length: int = _setting(
@@ -139,18 +139,18 @@ class Settings:
     vault: str = _setting("on", "Keep ingested files as they came, in HOME/vault.", choices=("on", "off"))
     vault_key: str = _setting(
         "",
-        "32 bytes in base64url that encrypt kept files that may name people; of those only the hash is kept "
-        "without it.",
+        "Key (32 bytes in base64url) that encrypts stored files that may name people. Without it, only their "
+        "hash is stored.",
         secret=True,
     )
     vault_retention_days: int = _setting(365, "Days after which encrypted files are removed from the vault.")
     collect_sources: str = _setting(
-        "", "Comma-separated built-in sources that `sankofa collect` fetches without being told to."
+        "", "Comma-separated built-in sources that `sankofa collect` fetches by default."
     )
     collect_contact: str = _setting(
-        "", "Name and e-mail address of who fetches, sent to publishers in User-Agent; SEC asks for it."
+        "", "Your name and e-mail address, sent to publishers in User-Agent; SEC asks for it."
     )
-    collect_attempts: int = _setting(5, "How often a request is tried before its source has failed.")
+    collect_attempts: int = _setting(5, "Attempts at a request before its source counts as failed.")
     fred_key: str = _setting("", "Your own key of the FRED API, for `{fred_key}` in addresses.", secret=True)
     openfigi_key: str = _setting(
         "", "Your own key of the OpenFIGI API, for `{openfigi_key}` in headers.", secret=True
@@ -164,21 +164,21 @@ class Settings:
         10_000, "Most client connections of one worker; the slowest are closed to stay below it."
     )
     connections_per_address: int = _setting(
-        1_000, "Connections of one address to one worker, above which those that stand still are closed."
+        1_000, "Connections from one address to one worker; above this, stalled ones are closed."
     )
     proxies: str = _setting(
         "",
-        "Comma-separated addresses or networks (10.42.0.0/16) of your proxies: their X-Forwarded-For names "
-        "the address that wrong keys and visitors without a key are counted by.",
+        "Comma-separated addresses or networks (10.42.0.0/16) of your proxies. Wrong keys and keyless "
+        "visitors are counted by the address in their X-Forwarded-For.",
     )
-    stall_seconds: int = _setting(15, "Seconds after which a client that takes no answer is cut off.")
+    stall_seconds: int = _setting(15, "Seconds after which a client that reads nothing is disconnected.")
     log_level: str = _setting(
-        "info", "Least level that is logged.", choices=("debug", "info", "warning", "error")
+        "info", "Lowest level that is logged.", choices=("debug", "info", "warning", "error")
     )
-    log_format: str = _setting("text", "How log lines are written.", choices=("text", "json"))
+    log_format: str = _setting("text", "Format of log lines.", choices=("text", "json"))
     access_log: str = _setting(
         "off",
-        "A line of JSON on stderr for each request, with no value that a client sent.",
+        "Log each request as a line of JSON on stderr, without values that a client sent.",
         choices=("off", "json"),
     )
     metrics_port: str = _setting("", "Port of the Prometheus metrics, at /metrics; empty for none.")
@@ -192,41 +192,41 @@ class Settings:
         return (self.mcp_url or self.base_url).rstrip("/")
 
     def cors_allowed(self) -> frozenset[str]:
-        """The origins that may call from a browser; `*` among them for any. Raises SettingsError."""
+        """The origins that may call from a browser; `*` allows any. Raises SettingsError."""
         parts = (part.strip().lower().rstrip("/") for part in self.cors_origins.split(","))
         origins = frozenset(part for part in parts if part)
         for origin in sorted(origins):
             if origin != ANY_ORIGIN and not _ORIGIN.fullmatch(origin):
                 raise SettingsError(
-                    f"SANKOFA_CORS_ORIGINS: {origin!r} is no origin: expected https://app.example, without a "
-                    "path, or * for any"
+                    f"SANKOFA_CORS_ORIGINS: {origin!r} is not an origin: expected https://app.example, "
+                    "without a path, or * for any"
                 )
         return origins
 
     def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Where X-Forwarded-For is believed from. Raises SettingsError."""
+        """The networks whose X-Forwarded-For is trusted. Raises SettingsError."""
         networks = []
         for part in filter(None, (part.strip() for part in self.proxies.split(","))):
             try:
                 networks.append(ip_network(part, strict=False))
             except ValueError:
                 raise SettingsError(
-                    f"SANKOFA_PROXIES: {part!r} is no address: expected 10.0.0.1 or 10.42.0.0/16"
+                    f"SANKOFA_PROXIES: {part!r} is not an address: expected 10.0.0.1 or 10.42.0.0/16"
                 ) from None
         return tuple(networks)
 
     def verifier_keys(self) -> tuple[Verifier, ...]:
-        """Who may sign editions; empty if the setting is. Raises SettingsError."""
+        """The keys that may sign editions; empty if the setting is empty. Raises SettingsError."""
         keys = []
         for part in filter(None, (part.strip() for part in self.trusted_keys.split(","))):
             try:
                 keys.append(parse_verifier(part))
             except ValueError as failure:
-                raise SettingsError(f"SANKOFA_TRUSTED_KEYS: {part!r} is no verifier key: {failure}") from None
+                raise SettingsError(f"SANKOFA_TRUSTED_KEYS: bad verifier key {part!r}: {failure}") from None
         return tuple(keys)
 
     def processes_to_publish(self) -> int:
-        """0 if the machine is to decide. Raises SettingsError."""
+        """The number of processes; 0 for auto. Raises SettingsError."""
         text = self.publish_processes.lower()
         if text == "auto":
             return 0
@@ -236,7 +236,7 @@ class Settings:
         return int(text)
 
     def datastore_folder(self) -> Path | None:
-        """The folder of ledger and editions: HOME, or that of `sqlite:FOLDER`. None: a server has it."""
+        """The folder of ledger and editions: HOME, or that of `sqlite:FOLDER`; None for a database server."""
         scheme, _, folder = self.datastore.partition(":")
         return Path(folder or self.home) if scheme == "sqlite" else None
 
@@ -250,13 +250,13 @@ class Settings:
         return _secrets(text, "SANKOFA_CURSOR_SECRET (or cursor-secret in HOME)")
 
     def gate_key(self) -> bytes:
-        """Raises SettingsError if there is none beside a ledger: another would fit nothing in it."""
+        """Raises SettingsError if the ledger's secret is missing: a new one would match nothing in it."""
         if self.lacks_gate_secret():
             raise SettingsError("gate-secret in HOME: missing beside a ledger; put it back from a backup")
         return (self.gate_secret or self._stored_secret("gate-secret")).encode()
 
     def lacks_gate_secret(self) -> bool:
-        """Whether there is a ledger in HOME, and nothing to open it with."""
+        """Whether HOME has a ledger without the secret that opens it."""
         if self.gate_secret or (self.home / "gate-secret").exists():
             return False
         ledger = (self.datastore_folder() or self.home) / "ledger.sqlite"
@@ -268,7 +268,7 @@ class Settings:
         return self._stored_secret("row-secret").encode()[:64] if known else None
 
     def lacks_keys_secret(self) -> bool:
-        """Whether there are key records in HOME, and nothing to open them with."""
+        """Whether HOME has key records without the secret that opens them."""
         if self.keys_secret or (self.home / "keys-secret").exists():
             return False
         return self.keystore == "embedded:" and (self.home / "keys").exists()
@@ -276,17 +276,17 @@ class Settings:
     def keys_secrets(self) -> tuple[bytes, ...]:
         """The secrets that seal and verify the records of the key store, the sealing one first.
 
-        A store that several machines share has no HOME of its own: without KEYS_SECRET its records are sealed
-        with a key that everybody knows, which shows damage and not a hand that knows what it does.
+        A store shared by several machines has no HOME of its own. Without KEYS_SECRET its records are sealed
+        with a publicly known key: that detects damage, but not deliberate changes.
         """
         if not self.keys_secret and self.keystore.partition(":")[0] != "embedded":
             return (UNSET_KEYS_SECRET,)
         text = self.keys_secret or self._stored_secret("keys-secret")
         parts = _secrets(text, "SANKOFA_KEYS_SECRET (or keys-secret in HOME)")
-        return parts if len(parts) == 1 else (*parts, text.encode())  # it was once one secret, commas and all
+        return parts if len(parts) == 1 else (*parts, text.encode())  # once: one secret with its commas
 
     def keys_secret_of_home(self) -> str:
-        """KEYS_SECRET, and after it the one in HOME that records there were sealed with before it was set."""
+        """KEYS_SECRET, then the secret in HOME that sealed the records before KEYS_SECRET was set."""
         if not self.keys_secret or self.keystore != "embedded:" or not (self.home / "keys-secret").exists():
             return self.keys_secret
         return f"{self.keys_secret},{self._stored_secret('keys-secret')}"
@@ -294,7 +294,7 @@ class Settings:
     def _stored_secret(self, name: str, *, replaceable: bool = False) -> str:
         """A secret in HOME, generated on first use. Raises SettingsError if it cannot be used.
 
-        `replaceable`: nothing that lasts was made with it, so an empty file is replaced.
+        `replaceable`: nothing lasting depends on it, so an empty file is replaced.
         """
         path = self.home / name
         try:
@@ -317,7 +317,7 @@ class Settings:
             try:
                 with open(draft, "w", opener=lambda p, flags: os.open(p, flags, 0o600)) as stream:
                     stream.write(secrets.token_urlsafe(32) + "\n")
-                os.link(draft, path)  # unlike a rename, never replaces the one another process stored first
+                os.link(draft, path)  # unlike a rename, never replaces another process's secret
             except FileExistsError:
                 pass
             finally:
@@ -326,7 +326,7 @@ class Settings:
 
 
 def _secrets(text: str, name: str) -> tuple[bytes, ...]:
-    """The secrets between commas. Raises SettingsError if there is none."""
+    """The comma-separated secrets. Raises SettingsError if there is none."""
     parts = tuple(part.strip().encode() for part in text.split(",") if part.strip())
     if not parts:
         raise SettingsError(f"{name}: no secret between its commas")
@@ -370,7 +370,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 
 
 def unknown(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Variables with our prefix that set nothing: most likely mistyped."""
+    """Variables with our prefix that are not settings: most likely mistyped."""
     environment = os.environ if environment is None else environment
     known = {PREFIX + f.name.upper() for f in fields(Settings)} | OF_THE_CLIENT
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)

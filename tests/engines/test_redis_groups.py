@@ -130,4 +130,4 @@ def test_keys_are_copied_from_files_to_a_cluster_and_back(
     assert run_command(other, "keys", "list").stdout == listed
     same = run_command(home, "keys", "copy", "--to", "embedded:")
     assert same.returncode == 1
-    assert "that is the store the keys are in already" in same.stderr
+    assert "the keys are already in this store" in same.stderr

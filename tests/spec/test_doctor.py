@@ -67,7 +67,7 @@ def test_a_gate_secret_that_is_missing_another_or_readable_by_others_must_be_men
     secret.write_text("another\n")
     code, found = findings(home)
     assert code == 1
-    assert any("not the one this ledger was begun with" in line for line in found["error"])
+    assert any("not the one this ledger was created with" in line for line in found["error"])
     secret.unlink()
     code, found = findings(home)
     assert code == 1
@@ -90,7 +90,7 @@ def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
-        ("PROXIES", "10.0.0.1,caddy", "'caddy' is no address: expected 10.0.0.1 or 10.42.0.0/16"),
+        ("PROXIES", "10.0.0.1,caddy", "'caddy' is not an address: expected 10.0.0.1 or 10.42.0.0/16"),
         ("BASE_URL", "api.example.org", "expected http://... or https://..., not 'api.example.org'"),
         ("MCP_URL", "https://", "expected http://... or https://..., not 'https://'"),
     ],

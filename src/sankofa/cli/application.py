@@ -32,7 +32,7 @@ from sankofa.web.app import WebApp
 _MCP = "/mcp"
 _LOCKED_TO = len(f"{PREFIX}2019-12-31")
 _NEW_OBJECTS = 10_000
-"""How many objects more there must be before cycles are looked for: an answer has hundreds for a moment."""
+"""New objects before the garbage collector looks for cycles: one answer briefly creates hundreds."""
 
 _log = logging.getLogger("sankofa.serving")
 
@@ -40,9 +40,9 @@ Duty = Callable[[KnownClients], Coroutine[Any, Any, None]]
 
 
 def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None) -> Application:
-    """The application of one worker, from the environment; the duties run beside it.
+    """The application of one worker, configured by the environment, with its background tasks.
 
-    `metrics_folder` is where the worker tells what it counts; None if nobody asks.
+    The worker writes its counts to `metrics_folder`; None if metrics are off.
     """
     current = load()
     configure(current)
@@ -86,10 +86,10 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
 
 
 def _beside(api: Application, web: WebApp, dialects: DialectsApp, today: Callable[[], date]) -> Application:
-    """The surfaces on one port: a path of the API never waits for the pages' routes.
+    """The surfaces on one port. API paths are matched first, without searching the pages' routes.
 
-    A path under `/at/DAY/` is answered like the path behind it, locked to that day (contract: LOCK-1); one
-    with a link like the same without it, with the link in the place of a key.
+    `/at/DAY/PATH` is answered like `PATH`, locked to that day (contract: LOCK-1). In a path with a link,
+    the link replaces the key.
     """
 
     def dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -114,7 +114,7 @@ def _beside(api: Application, web: WebApp, dialects: DialectsApp, today: Callabl
 
 
 def _inside(scope: Scope, today: Callable[[], date]) -> Scope:
-    """The scope of the path inside of a locked view; itself outside of one."""
+    """The scope with the path inside a locked view; outside one, the same scope."""
     if (inside := day_of_path(scope["path"], today())) is not None:
         scope = dict(scope)
         scope[AT], scope["path"] = inside
@@ -130,8 +130,8 @@ async def _never_ending(duty: Duty, known: KnownClients) -> None:
 
 
 def _settle() -> None:
-    """Tune the process once it has loaded: what is loaded is exempt from garbage collection, and the memory
-    of one large answer is kept for the next."""
+    """Tune the process after loading: exempt loaded objects from garbage collection, and reuse the memory
+    of one large answer for the next."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS)
@@ -150,7 +150,7 @@ async def _lifespan(
 
 _EVERY_SECONDS: Final = 0.2
 _AT_ONCE: Final = 2_000
-"""Requests counted in one round of the event loop: two milliseconds."""
+"""Requests counted in one round of the event loop; they take two milliseconds."""
 _MOST_LINES: Final = 50_000
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _encode = msgspec.json.Encoder().encode
@@ -159,8 +159,8 @@ _encode = msgspec.json.Encoder().encode
 class RequestObserver:
     """Counts the requests of a worker, logs and traces them.
 
-    A request only joins a list. The list is worked off a few times a second, which costs a fraction of what
-    each request alone would cost.
+    Each request is only appended to a list. The list is counted a few times a second, which costs far less
+    than counting each request alone.
     """
 
     def __init__(self, counter: RequestCounter | None, settings: Settings) -> None:
@@ -210,7 +210,7 @@ class RequestObserver:
         if self._lost:
             lines += _encode({"lost": self._lost}) + b"\n"
             self._lost = 0
-        with suppress(OSError):  # a reader that is gone stops no request
+        with suppress(OSError):  # requests go on if nobody reads the log
             while lines:
                 lines = lines[os.write(sys.stderr.fileno(), lines) :]
 

@@ -1,7 +1,7 @@
-"""`sankofa backup` and `restore`: all that cannot be built again in one file, whatever the engines.
+"""`sankofa backup` and `restore`: one file with everything that cannot be rebuilt, for any engine.
 
 The ledger is read in one snapshot and checked against its seals. Ingest can continue meanwhile. Editions
-are not in it: `publish` builds the same again.
+are left out: `publish` rebuilds them identically.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class BackupListing(msgspec.Struct, frozen=True):
     rows: int
     members: list[Member]
     signature: str = ""
-    """A signed note about the digest of the members; empty if there was no key yet."""
+    """A signed note over the digest of the members; empty if there was no key yet."""
 
     @property
     def signed_text(self) -> str:
@@ -104,7 +104,7 @@ class ArchiveWriter:
         return listing
 
     def _write(self, name: str, content: bytes) -> None:
-        """Written here: a stream of tarfile's, left open by a full disk, complains when it is collected."""
+        """Ours, because a tarfile stream left open by a full disk raises when it is garbage-collected."""
         info = tarfile.TarInfo(name)
         info.size, info.mode = len(content), 0o600
         self._file.write(info.tobuf(tarfile.PAX_FORMAT))
@@ -114,7 +114,7 @@ class ArchiveWriter:
 
 @contextmanager
 def new_archive(path: Path) -> Iterator[ArchiveWriter]:
-    """A new file, its owner's alone, which is there when it is whole. Raises OperatorError."""
+    """A new file that only its owner can read. It appears once it is complete. Raises OperatorError."""
     if path.exists():
         raise OperatorError(f"{path}: is there already; name another file")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -123,7 +123,7 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
             yield ArchiveWriter(stream)
             stream.flush()
             os.fsync(stream.fileno())
-        os.link(partial, path)  # unlike a rename, never replaces a file that came meanwhile
+        os.link(partial, path)  # unlike a rename, never replaces a file created meanwhile
     except FileExistsError:
         raise OperatorError(f"{path}: is there already; name another file") from None
     except OSError as failure:
@@ -134,7 +134,7 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
 
 
 class _Bounded:
-    """A stream that ends with an error after so many bytes."""
+    """A stream that raises an error after a number of bytes."""
 
     def __init__(self, file: zstd.ZstdFile, most: int) -> None:
         self._file = file
@@ -182,7 +182,7 @@ class ArchiveReader:
         if trusted:
             try:
                 if verified_text(listed.signature.encode(), trusted) != listed.signed_text:
-                    raise NotTrusted("its signature is of another backup")
+                    raise NotTrusted("its signature belongs to another backup")
             except NotTrusted as failure:
                 raise OperatorError(f"{self._path}: refused by SANKOFA_TRUSTED_KEYS: {failure}") from None
         return listed
@@ -203,7 +203,7 @@ class ArchiveReader:
                         if extracted is None:
                             raise self._damaged("a part is no file")
                         yield info.name, extracted.read()
-                while file.read(_BUFFER):  # to the end, where the checksum of the stream is
+                while file.read(_BUFFER):  # to the end: the stream's checksum comes last
                     pass
         except (tarfile.TarError, zstd.ZstdError, EOFError, ValueError) as failure:
             raise self._damaged(str(failure) or type(failure).__name__) from failure
@@ -225,7 +225,7 @@ _MEMBER: Final = re.compile(
     r"sources\.toml|pushed-to|keys\.jsonl|published\.json|log|secrets/[a-z0-9-]+-(?:secret|key)|ledger/[a-z_]+/[0-9]+\.jsonl"
     r"|hooks/[0-9a-f]+\.(?:json|cursor)"
 )
-"""The names of what a backup holds: none leads out of the folder it is restored into."""
+"""The members of a backup; no name leads outside the target folder."""
 _HARMLESS: Final = ("lost+found",)
 
 
@@ -237,12 +237,12 @@ class Restored(NamedTuple):
 
 def count_rows(settings: Settings) -> int:
     """About how many rows the ledger has. Raises OperatorError if there is no ledger."""
-    with open_ledger(settings, create=False) as ledger:  # one begun by an older version is brought up to date
+    with open_ledger(settings, create=False) as ledger:  # upgrades a ledger of an older version
         return sum(holding.rows for holding in ledger.holdings().values())
 
 
 def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, list[str]]:
-    """Write a backup; also a line for each key record that is damaged and left out. Raises OperatorError."""
+    """Write a backup. Returns a line for each damaged key record that was left out. Raises OperatorError."""
     records, damaged = asyncio.run(_read_records(settings))
     store = open_store(settings)
     with new_archive(path) as archive:
@@ -266,7 +266,7 @@ def _add_ledger(archive: ArchiveWriter, settings: Settings, store: Datastore, pr
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """The path of a member, links on the way resolved. Raises OperatorError if it is not in the folder."""
+    """The path of a member, symbolic links resolved. Raises OperatorError if it is outside the folder."""
     path = (folder / name).resolve()
     if not name or path == folder.resolve() or not path.is_relative_to(folder.resolve()):
         raise OperatorError(f"the backup has a member outside HOME ({name!r}); nothing was restored")
@@ -274,7 +274,7 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 def _small_files(settings: Settings) -> Iterator[tuple[str, bytes]]:
-    """The secrets in force, wherever they come from, and whatever else of HOME cannot be made again."""
+    """The current secrets, wherever they come from, and the files in HOME that cannot be rebuilt."""
     for name, setting in _SECRETS.items():
         if value := getattr(settings, setting):
             yield f"secrets/{name}", f"{value}\n".encode()
@@ -303,7 +303,7 @@ async def _write_records(settings: Settings, copied: list[StoredRecord]) -> None
 
 
 def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
-    """Put a backup into an empty HOME and empty stores. Raises OperatorError, and then leaves nothing."""
+    """Restore a backup into an empty HOME and empty stores. On OperatorError, nothing is left behind."""
     archive = ArchiveReader(path)
     _refuse_unless_empty(settings)
     listing = archive.verify(settings.verifier_keys())
@@ -327,7 +327,7 @@ def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
 
 def _refuse_unless_empty(settings: Settings) -> None:
     home = settings.home
-    for leftover in home.glob(f"{_STAGING}*"):  # of a restore that was killed
+    for leftover in home.glob(f"{_STAGING}*"):  # left by a restore that was killed
         shutil.rmtree(leftover, ignore_errors=True)
     present = sorted(p.name for p in home.iterdir() if p.name not in _HARMLESS) if home.is_dir() else []
     if present or (home.exists() and not home.is_dir()):
@@ -337,7 +337,7 @@ def _refuse_unless_empty(settings: Settings) -> None:
 
 @contextmanager
 def _staging_folder(home: Path) -> Iterator[Path]:
-    """A folder inside HOME, whose content is moved up at the end, the ledger last."""
+    """A folder inside HOME. Its content is moved up at the end, the ledger last."""
     created = not home.exists()
     folder = home / f"{_STAGING}{os.getpid()}"
     try:
@@ -362,7 +362,7 @@ def _write_small_files(settings: Settings, small: dict[str, bytes]) -> None:
         kind, _, file = name.rpartition("/")
         setting = getattr(settings, _SECRETS.get(file, ""), "")
         if kind == "secrets" and file == "gate-secret" and setting and setting != content.decode().strip():
-            raise OperatorError("SANKOFA_GATE_SECRET: not the one of the backup; unset it, or set that one")
+            raise OperatorError("SANKOFA_GATE_SECRET: not the backup's secret; unset it, or set that one")
         if name in _FILES or kind == "hooks" or (kind == "secrets" and not setting):
             folder = hooks_folder(settings) if kind == "hooks" else settings.home
             make_private_folder(folder)
@@ -374,7 +374,7 @@ def _write_small_files(settings: Settings, small: dict[str, bytes]) -> None:
 def _restore_stores(
     settings: Settings, small: dict[str, bytes], chunks: Iterator[tuple[str, bytes]], progress: Advance
 ) -> tuple[int, int]:
-    """One transaction for the ledger, in which the keys are written last: either all is there or nothing."""
+    """One transaction for the ledger, with the keys written last: all or nothing."""
     lines = [line for line in small.get("keys.jsonl", b"").split(b"\n") if line]
     pairs = [msgspec.json.decode(line, type=tuple[str, str]) for line in lines]
     records = [StoredRecord(name, body.encode()) for name, body in pairs]

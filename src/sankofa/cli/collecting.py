@@ -1,4 +1,4 @@
-"""`sankofa collect`: one run, or one after another on the schedule of the registry."""
+"""`sankofa collect`: one run, or repeated runs on the schedule of the registry."""
 
 import math
 import sys
@@ -30,9 +30,9 @@ from sankofa.sources.base import Limits
 from sankofa.sources.registry import Source, load_sources
 
 _RETRY: Final = timedelta(minutes=15)
-"""After which a source that failed is tried again, where it is not due earlier."""
+"""Time after which a failed source is tried again, unless it is due earlier."""
 _TOGETHER_SECONDS: Final = 60
-"""Sources that end within so long are published together; a slower one does not keep them."""
+"""Sources that finish within this time are published together, without waiting for slower ones."""
 _DAY: Final = timedelta(days=1)
 
 
@@ -53,9 +53,9 @@ class Planned(NamedTuple):
 
 
 def collect_once(settings: Settings, names: Sequence[str], *, publish: bool, accept_shrunk: bool) -> Run:
-    """Fetch what is due, or what is named whether due or not; ingest it; publish where something changed.
+    """Fetch the sources that are due (or named), ingest the files, and publish if anything changed.
 
-    Told to stop, it finishes the file that is being ingested and begins nothing else.
+    On a stop signal it finishes the file being ingested and starts nothing else.
     """
     with stop_on_signals() as stop, closing(Collector(settings, now, stop)) as collector:
         chosen, fresh = _chosen(settings, collector, names)
@@ -97,7 +97,7 @@ def collect_on_schedule(settings: Settings, *, publish: bool, report: Callable[[
 
 
 def plan(settings: Settings, names: Sequence[str]) -> list[Planned]:
-    """The first request of each list; nothing is fetched."""
+    """The first request of each list; makes no request."""
     collector = Collector(settings, now, threading.Event())
     chosen, _ = _chosen(settings, collector, names)
     planned = []
@@ -170,7 +170,7 @@ def _gather(
 
 
 def _holds_more_than_published(settings: Settings, newest: datetime | None) -> bool:
-    """Whether the ledger held something at the start that an earlier run, cut short, did not publish."""
+    """Whether an interrupted earlier run left unpublished rows in the ledger."""
     if newest is None:
         return False
     with closing(open_fresh_store(settings)) as store:
@@ -179,7 +179,7 @@ def _holds_more_than_published(settings: Settings, newest: datetime | None) -> b
             return True
         try:
             built_from = store.manifest(current).get("built_from")
-        except EditionError:  # publishing builds it again
+        except EditionError:  # publish rebuilds it
             return True
     return built_from is None or datetime.fromisoformat(built_from) < newest
 

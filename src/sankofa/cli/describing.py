@@ -1,5 +1,5 @@
-"""Commands that print and change nothing: sources, settings, openapi, show, and audit: which figures of a
-table were not public on the day they were used.
+"""Read-only commands: sources, settings, openapi, show and audit. `audit` finds the figures of a table
+that were not public on the day they were used.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ from sankofa.web.languages import language
 _NEEDED: Final = ("subject", "period", "value", "date")
 _COLUMNS: Final = (*_NEEDED, "measure", "unit")
 _FINDINGS: Final = ("look-ahead", "unreadable", "restated", "contradicted", "not found", "supported")
-"""In the order in which they are listed."""
+"""In the order of the listing."""
 
 
 class _Audited(NamedTuple):
-    """One row of the table, and what was found out about it."""
+    """One row of the table and its finding."""
 
     line: int
     finding: str
@@ -77,15 +77,15 @@ def audit(file: Path, as_json: bool) -> None:
 
 
 def _read(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Raises OperatorError for a file that is no table, or lacks a column."""
+    """Raises OperatorError if the file is not a table, or lacks a column."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as opened:
             table = csv.DictReader(opened)
             names = [name.strip().lower() for name in table.fieldnames or ()]
             if missing := [name for name in _NEEDED if name not in names]:
                 raise OperatorError(
-                    f"{file.name}: no column {', '.join(missing)}; needed are {', '.join(_NEEDED)}, "
-                    "and measure and unit if you like"
+                    f"{file.name}: no column {', '.join(missing)}; required: {', '.join(_NEEDED)}; "
+                    "optional: measure, unit"
                 )
             table.fieldnames = names
             for line, row in enumerate(table, 2):
@@ -101,7 +101,7 @@ async def _audit(rows: list[tuple[int, dict[str, str]]]) -> list[_Audited]:
 
 @contextmanager
 def operator_call() -> Iterator[Call]:
-    """A call to the current edition that may have everything. Raises OperatorError if there is none."""
+    """A call to the current edition with full access. Raises OperatorError if there is none."""
     current = load()
     store = open_fresh_store(current)
     edition_id = store.list_editions().current
@@ -124,7 +124,7 @@ async def _audited(call: Call, line: int, row: dict[str, str]) -> _Audited:
 
 
 async def _judged(call: Call, line: int, row: dict[str, str]) -> _Audited:
-    """Raises Problem for a row that is no claim."""
+    """Raises Problem if the row is not a valid claim."""
     try:
         used = parse_day(row["date"])
     except ValueError:
@@ -188,7 +188,7 @@ def list_sources(as_json: bool) -> None:
 
 @click.command("settings")
 def show_settings() -> None:
-    """Each setting with its value, where that came from and what it means; secrets masked."""
+    """Each setting with its value, origin and meaning; secrets masked."""
     for variable, value, origin, explanation in explain():
         click.echo(f"{variable}={value}  ({origin})\n    {explanation}")
 
@@ -270,7 +270,7 @@ _PARQUET = ".parquet"
     "--since",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="An older checkpoint, or an answer with one: the log must only have grown since.",
+    help="An older checkpoint, or an answer with one: the log may only have grown since.",
 )
 @click.option(
     "--roots",
@@ -320,11 +320,11 @@ def verify_command(
         raise OperatorError(f"{Path(answer).name}: {failure}") from failure
     except ValueError as wrong:
         raise click.ClickException(str(wrong)) from None
-    click.echo(f"everything is of edition {edition}, which is in the signed log{when}")
+    click.echo(f"every row is in edition {edition}, which is in the signed log{when}")
 
 
 def _verified(url: httpx.URL, api_key: str | None, keys: str, since: Path | None) -> tuple[str, bytes]:
-    """The edition at an address, and its proof. Raises ValueError, OperatorError or httpx.HTTPError."""
+    """The answer at an address and its proof. Raises ValueError, OperatorError or httpx.HTTPError."""
     headers = {"X-API-Key": api_key} if api_key else {}
     with httpx.Client(headers=headers, timeout=_SECONDS, follow_redirects=False) as client:
         if not url.path.endswith(_PARQUET):

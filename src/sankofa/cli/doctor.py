@@ -65,7 +65,7 @@ def _key_store(settings: Settings) -> Iterator[Finding]:
         yield Finding("key store", "ok", "no key is issued yet")
         return
     if settings.lacks_keys_secret():
-        return  # told of among the secrets
+        return  # reported with the secrets
 
     async def opened() -> None:
         async with opened_keys(settings, create=False):
@@ -105,7 +105,7 @@ def _asked(component: str, setting: str, question: Coroutine[Any, Any, None]) ->
 
 def _ledger(settings: Settings) -> Iterator[Finding]:
     if settings.lacks_gate_secret():
-        return  # told of among the secrets
+        return  # reported with the secrets
     try:
         with closing(open_store(settings).ledgers.open()) as session:
             ((captures, newest),) = session.query("SELECT count(*), max(observed_at) FROM capture")
@@ -119,12 +119,12 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
                 yield Finding("datastore", "warning", message, "stop it and run: pg_checksums --enable")
     except OperatorError as failure:
         if settings.datastore_folder() is None and "permission denied" in str(failure):
-            yield Finding("ledger", "ok", "is not for this role to read, which is enough to serve editions")
+            yield Finding("ledger", "ok", "cannot be read by this role, which is enough to serve editions")
         else:
             yield Finding("ledger", "error", str(failure), _remedy(settings, failure))
         return
     if not keyed:
-        message = "the gate secret is not the one this ledger was begun with"
+        message = "the gate secret is not the one this ledger was created with"
         yield Finding("ledger", "error", message, "put the right one back from a backup")
     elif newest is not None and now() < datetime.fromisoformat(newest) - _DAY:
         yield Finding("clock", "error", f"behind the newest capture ({newest})", "set the clock")
@@ -133,7 +133,7 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
 
 
 def _remedy(settings: Settings, failure: OperatorError) -> str:
-    """A backup is for a ledger that is damaged: restored over a sound one, it loses what came after it."""
+    """Advises a backup only for a damaged ledger: restoring over a sound one loses everything newer."""
     if isinstance(failure, SettingsError):
         return "see `sankofa settings`"
     if settings.datastore_folder() is None and not isinstance(failure, seals.LedgerDamaged):
@@ -148,7 +148,7 @@ def _pages_unchecked(session: LedgerRows) -> bool:
 
 
 def _following(settings: Settings) -> Iterator[Finding]:
-    """A machine that shares a database need not follow all the time: each command looks for itself."""
+    """A machine that shares a database need not follow continuously: each command checks by itself."""
     state = read_state(editions_folder(settings))
     shares = shares_ledger(settings)
     if shares and not state.looked_at:
@@ -190,8 +190,8 @@ def _editions(settings: Settings) -> Iterator[Finding]:
 
 
 def _signature(settings: Settings, publication: Publication | None) -> Finding:
-    """Whether anybody else could have made what is served. A note that no trusted key signed is an error of
-    the store before this is asked."""
+    """Whether somebody else could have made the current edition. The store refuses untrusted notes before
+    this check."""
     if publication is None:
         remedy = "publish there, then `sankofa follow`" if only_follows(settings) else "run: sankofa publish"
         return Finding("signature", "warning", "an older version published: nothing is signed", remedy)
@@ -204,7 +204,7 @@ def _signature(settings: Settings, publication: Publication | None) -> Finding:
 
 
 def _checked(store: Datastore, edition: str, *, current: bool) -> Finding:
-    """The current one in full; of the others a first look."""
+    """Checks the current edition fully, the others briefly."""
     try:
         open_edition(store, edition, check_all=current).close()
     except EditionError as failure:
@@ -322,7 +322,7 @@ def _largest_edition(home: Path) -> int:
 
 
 def _clock(settings: Settings) -> Iterator[Finding]:
-    """Against what was captured and written last: a clock that is ahead cannot be told from a long pause."""
+    """Compares the clock with the last capture and write. A fast clock looks the same as a long pause."""
     moment = now()
     newest = _NO_EARLIER
     if settings.home.is_dir():
@@ -367,7 +367,7 @@ def _user(number: int) -> str:
 
 
 def explain_settings_error(failure: SettingsError) -> Finding:
-    """A setting that cannot be read at all: nothing else can be looked at."""
+    """A setting that cannot be read: nothing else can be checked."""
     return Finding("settings", "error", str(failure), "see `sankofa settings`")
 
 
@@ -429,7 +429,7 @@ def doctor(as_json: bool) -> None:
 @click.command("upgrade-check")
 @as_json
 def upgrade_check(as_json: bool) -> None:
-    """Whether this version can use the stores as they are, and the command to run where it cannot."""
+    """Whether this version can use the existing stores; if not, the command to run."""
     _report([*store_findings(all_settings.load())], as_json)
 
 

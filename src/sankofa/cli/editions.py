@@ -114,7 +114,7 @@ class EditionLogWriter:
         if current not in {entry.edition for entry in logged if isinstance(entry, LoggedEdition)}:
             with suppress(
                 EditionError, OSError, msgspec.DecodeError
-            ):  # a damaged one is to be published again
+            ):  # a damaged edition must be published again
                 self.hash_rows(current)
                 trees = decode_row_trees(row_trees_path(store.edition_folder(current)).read_bytes())
                 rows = {name: rows_of(tree) for name, tree in trees.items()}
@@ -125,7 +125,7 @@ class EditionLogWriter:
             entries.append(LoggedErasure(instant(datetime.now(UTC)), new))
         with store.exclusive("switch"):
             if store.publication() != publication or store.log.tree().decoded != logged:
-                return  # another command changed them, and it tells the log
+                return  # another command changed them and updates the log
             signers = store.signers()
             store.log.append(entries, signers, cosign)
             if attest:
@@ -135,7 +135,7 @@ class EditionLogWriter:
             store.share_log()
 
     def _stamp(self) -> None:
-        """Let the authority stamp a checkpoint without a stamp."""
+        """Ask the authority to stamp a checkpoint that has no stamp."""
         log, address = self._store.log, self._settings.log_timestamp_url
         checkpoint = log.checkpoint()
         if not address or checkpoint is None or log.stamp() is not None:
@@ -145,7 +145,7 @@ class EditionLogWriter:
 
 
 def rows_of(tree: RowTree) -> dict[str, Any]:
-    """What an entry says about the rows of a dataset."""
+    """The part of an entry about the rows of a dataset."""
     return {"count": tree.count, "root": b64encode(tree.root).decode()}
 
 
@@ -153,20 +153,20 @@ _FOLDER = ".rebuilding-"
 
 
 class Rebuilt(NamedTuple):
-    """An edition that was built again, and how it compares with its entry in the log."""
+    """A rebuilt edition, compared with its entry in the log."""
 
     edition: str
     rows: dict[str, int]
     """The number of rows of each dataset."""
     different: dict[str, int]
-    """The number of rows that the log has of each dataset that differs."""
+    """For each dataset that differs, its number of rows in the log."""
     withdrawals: int
     persons: int
     """The withdrawals and the people recognised since then; the rebuilt edition leaves both out."""
 
     @property
     def unexplained(self) -> list[str]:
-        """Datasets that differ, though nothing was left out that could be the reason."""
+        """Datasets that differ although no omitted row explains it."""
         excused = self.withdrawals or self.persons
         return [name for name, count in self.different.items() if not excused or self.rows[name] > count]
 
@@ -202,7 +202,7 @@ def rebuild(settings: Settings, moment: datetime) -> Rebuilt:
 
 
 def _secret(settings: Settings, store: Datastore, edition: str) -> bytes:
-    """The key of its salts: that of the edition where it is kept, else that of HOME."""
+    """The key of its salts: the edition's own if it is stored, else that of HOME."""
     path = row_trees_path(store.edition_folder(edition))
     trees = decode_row_trees(path.read_bytes()) if path.exists() else {}
     kept = next((tree.secret for tree in trees.values()), b"")
@@ -218,7 +218,7 @@ async def _trees(store: Datastore, name: str, secret: bytes) -> dict[str, RowTre
 
 @contextmanager
 def _folder(home: Path) -> Iterator[Path]:
-    """A folder in HOME that nobody else reads; those of commands that were killed are removed."""
+    """A private folder in HOME. Folders left by killed commands are removed."""
     for leftover in home.glob(f"{_FOLDER}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(mkdtemp(prefix=_FOLDER, dir=home))
@@ -234,7 +234,7 @@ def roll_back(settings: Settings, edition: str) -> None:
     store = open_store(settings)
     log = EditionLogWriter(settings, store)
     log.update()
-    with store.exclusive("switch"):  # no publisher removes it meanwhile
+    with store.exclusive("switch"):  # so that no publisher removes it
         if edition not in store.list_editions().editions:
             raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
         if any(may_name_a_person(edition, capture) for capture in _person_captures(store)):
@@ -244,7 +244,7 @@ def roll_back(settings: Settings, edition: str) -> None:
         withdrawn = _withdrawn(settings, store)
         if edition in withdrawn:
             raise EditionError(f"{edition} is withdrawn: {withdrawn[edition]}")
-        # Told by the list, too: the newer edition that withdrew it may be damaged or gone by now.
+        # Check the list, too: the newer edition that withdrew it may be damaged or gone by now.
         if edition in store.withdrawn() - {store.list_editions().current}:
             raise EditionError(
                 f"{edition} is withdrawn by a later edition: it may name a natural person, or hold what "
@@ -273,7 +273,7 @@ def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | N
         store = open_store(settings)
         if rotate and signers:
             signers = (new_signer(signers[0].verifier.name), *signers)
-        elif rotate:  # it was lost: what it signed counts no more
+        elif rotate:  # the key was lost: its signatures no longer count
             (editions_folder(settings) / NOTE).unlink(missing_ok=True)
             signers = signers_to_sign(settings.home, signed_before=False)
         write_signers(settings.home, signers[:1] if retire else signers)
@@ -307,15 +307,15 @@ def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
 
 
 def _wrong_with_log(store: Datastore) -> str | None:
-    """Whether the log is the one that was signed, and says of every kept edition what is there."""
+    """How the log differs from what was signed or from the kept editions; None if it does not."""
     publication, checkpoint = store.publication(), store.log.checkpoint()
     if publication is None or (checkpoint is None and not store.log.tree().entries):
-        return None  # an older version published
+        return None  # published by an older version
     try:
         tree = checked_log(store.log.tree().bundle(), checkpoint or b"", publication.verifiers(), NO_ENTRIES)
         logged = [entry for entry in tree.decoded if not isinstance(entry, LoggedErasure)]
         names = [entry.edition for entry in logged]
-        for edition in publication.editions:  # an older version hashed no rows, and wrote no log
+        for edition in publication.editions:  # older versions hashed no rows and wrote no log
             if edition not in names and row_trees_path(store.edition_folder(edition)).exists():
                 return f"it lacks edition {edition}"
         for entry in logged:
@@ -334,7 +334,7 @@ def _wrong_with_log(store: Datastore) -> str | None:
 
 
 def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:
-    """Editions with what may not be redistributed today or was withdrawn everywhere; each with why."""
+    """Editions with rows that may no longer be redistributed or were withdrawn everywhere, with reasons."""
     sources = load_sources(settings.home)
     permitted = {name for name, source in sources.items() if source.commercial_redistribution}
     with open_ledger(settings) as ledger:
@@ -356,7 +356,7 @@ def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:
 
 
 def _person_captures(store: Datastore) -> Iterator[int]:
-    """For each readable edition, its last capture that proved somebody a natural person."""
+    """For each readable edition, its last capture that proved a party to be a natural person."""
     for name in store.list_editions().editions:
         with suppress(EditionError), closing(open_edition(store, name)) as edition:
             yield edition.last_person_capture

@@ -1,9 +1,9 @@
 """The guards of a bare port against hostile and slow clients: limits on connections, and a priority queue.
 
-Options of the listening socket bound what waits in either direction. The worker closes clients that read byte
-by byte, stalled ones of an address with too many, and the slowest before connections or descriptors run out.
-Requests with a proven key begin at once. The others wait in a queue, those with a key first; only so many
-large answers without a key are sent at once. See docs/decisions/hostile-clients.md.
+Socket options limit the data waiting in either direction. The worker closes clients that read byte by byte,
+stalled clients of an address with too many, and the slowest before connections or descriptors run out.
+Requests with a proven key begin at once. The others wait in a queue, those with a key first. The number of
+large answers sent without a key is limited. See docs/decisions/hostile-clients.md.
 """
 
 import asyncio
@@ -29,23 +29,23 @@ from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.serving")
 
-_RECEIVE_BYTES: Final = 64 * 1024  # requests wait here; the kernel would take megabytes of pipelined ones
-_UNSENT_BYTES: Final = 128 * 1024  # of an answer beyond what is under way, which the kernel sizes itself
-_TCP_NOTSENT_LOWAT: Final = 25  # of linux/tcp.h; Python 3.11 has no name for it
+_RECEIVE_BYTES: Final = 64 * 1024  # waiting requests; the kernel would accept megabytes of pipelined ones
+_UNSENT_BYTES: Final = 128 * 1024  # of an answer, besides the bytes in flight, which the kernel limits
+_TCP_NOTSENT_LOWAT: Final = 25  # from linux/tcp.h; Python 3.11 has no name for it
 _OWN_DESCRIPTORS: Final = 4_096  # the parts of several editions, stores, downloads
 
 _TICK: Final = 0.1
 _PRESSED_TICK: Final = 0.02
 _SCAN_SECONDS: Final = 1.0
-_FEW: Final = 128  # descriptors below which nobody is in anybody's way
-_SLICE: Final = 100  # connections looked at in one round of the event loop
-_LEFT: Final = 8  # connections that stay, however few descriptors there are
+_FEW: Final = 128  # below this many descriptors nothing is closed
+_SLICE: Final = 100  # connections examined in one round of the event loop
+_LEFT: Final = 8  # connections always left open, however few descriptors there are
 _STALLED_MS: Final = 2_000  # longer than any request is worked on
-_ONE_REQUEST: Final = 32 * 1024  # more than a request without a valid key has to say
+_ONE_REQUEST: Final = 32 * 1024  # more than any request without a valid key needs
 _MOST_KNOWN: Final = 10_000  # connections in each of two sets
-_LEAST_BYTES: Final = 16 * 1024  # that a client takes in STALL_SECONDS while more waits for it
+_LEAST_BYTES: Final = 16 * 1024  # a client must read this much in STALL_SECONDS while more waits
 
-# Of tcp_info: state, last_data_sent, last_data_recv, bytes_acked, bytes_received, unsent.
+# Fields of tcp_info: state, last_data_sent, last_data_recv, bytes_acked, bytes_received, unsent.
 _INFO: Final = struct.Struct("=B43xI4xI64xQQ8xI")
 _OPEN: Final = (1, 8)  # established, or closed by the client only
 
@@ -66,7 +66,7 @@ class ConnectionLimits:
         return cls(min(settings.connections, room), settings.connections_per_address, settings.stall_seconds)
 
     def apply(self, listener: socket.socket) -> None:
-        """Before it listens: a window cannot be made smaller once it was announced."""
+        """Apply before listening: an announced window cannot shrink."""
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
@@ -74,7 +74,7 @@ class ConnectionLimits:
 
 
 class KnownClients:
-    """Connections that carried a valid key lately, which are closed last. The oldest are forgotten."""
+    """Connections that carried a valid key recently. They are closed last; the oldest are forgotten."""
 
     def __init__(self) -> None:
         self._newer: set[tuple[str, int]] = set()
@@ -94,12 +94,12 @@ class _Connection(NamedTuple):
 
     unknown: bool
     stalled: bool
-    """It does not read its answer, sends requests ahead, or is silent for longer than any answer takes."""
+    """It does not read its answer, sends requests ahead, or stays silent longer than any answer takes."""
     still_ms: int
     descriptor: int
     address: str
     inode: int
-    """The inode of its socket: a descriptor number may become another connection's."""
+    """The inode of its socket; a descriptor number may be reused by another connection."""
 
 
 async def shed_connections(limits: ConnectionLimits, family: int, port: int, known: KnownClients) -> None:
@@ -125,12 +125,12 @@ class _Shedder:
         self._spare: int | None = None
         self._scanned = 0.0
         self._taken: dict[int, tuple[int, float]] = {}
-        """By inode: bytes the client took, and when it was seen."""
+        """By inode: bytes that the client read, and when this was seen."""
 
     async def look(self) -> bool:
-        """Close what must be closed; True if that was necessary, and more is likely to be waiting.
+        """Close connections if needed; True if any was closed and more are likely waiting.
 
-        The lowest free descriptor shows cheaply whether many are open; only then they are examined.
+        The lowest free descriptor shows cheaply whether many are open. Connections are examined only then.
         """
         now = time.monotonic()
         number = self._lowest_free()
@@ -169,17 +169,17 @@ class _Shedder:
         return number
 
     def _open_descriptors(self) -> list[int]:
-        """Listing takes a descriptor: the spare one is given up for it, in case there is no other."""
+        """Listing needs a descriptor, so the spare one is closed first, in case no other is free."""
         if self._spare is not None:
             os.close(self._spare)
             self._spare = None
         try:
             return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 - of thousands
-        except OSError:  # the server was faster: whatever is open has a number below the limit
+        except OSError:  # no descriptor left: every open one has a number below the limit
             return list(range(descriptor_limit()))
 
     async def _scan(self, descriptors: list[int], now: float) -> list[_Connection]:
-        """The client connections among the descriptors; one that reads next to nothing counts as idle."""
+        """The client connections among the descriptors; a client that reads almost nothing counts as idle."""
         connections: list[_Connection] = []
         taken: dict[int, tuple[int, float]] = {}
         for position, descriptor in enumerate(descriptors):
@@ -218,7 +218,7 @@ class _Shedder:
         return shed
 
     def _close(self, connection: _Connection) -> bool:
-        """Reset a connection, through a copy of its descriptor: the number may become another's meanwhile."""
+        """Reset a connection through a copy of its descriptor: the number may be reused meanwhile."""
         descriptor = connection.descriptor
         try:
             copy = os.dup(descriptor)
@@ -260,7 +260,7 @@ MOST_LARGE: Final = limit("large answers without a key", 256, "at once, for each
 _CROWD: Final = 64
 _SWITCH_SECONDS: Final = sys.getswitchinterval()
 _CROWDED_SWITCH_SECONDS: Final = 0.0005
-"""While requests wait, the server's thread, which reads them, gets the interpreter ten times as soon."""
+"""While requests wait, the thread that reads them gets the interpreter ten times sooner."""
 _MOST_PROVEN: Final = 65_536
 _CLOSE_FIELD: Final = (b"connection", b"close")
 _COPIED: Final = (b"x-service-api-version", b"x-request-id")
@@ -273,7 +273,7 @@ class PriorityQueue:
         self._inner = inner
         self._known = known
         self.base_url = base_url
-        # Hashes with this process's own secret seed: a hint of who comes first, and no key is kept.
+        # Hashed with this process's secret seed: only a priority hint; no key is stored.
         self._proven: set[int] = set()
         self._keyed: deque[asyncio.Future[None]] = deque()
         self._keyless: deque[asyncio.Future[None]] = deque()
@@ -355,7 +355,7 @@ class _Answer:
             await self._body(message)
 
     async def _start(self, message: Message) -> None:
-        """A response with RateLimit fields was counted, which shows that the key is valid."""
+        """RateLimit fields in a response show that it was counted, so the key is valid."""
         headers = dict(message["headers"])
         queue = self._queue
         if b"ratelimit" in headers:

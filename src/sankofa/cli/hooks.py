@@ -1,4 +1,4 @@
-"""`sankofa hooks`: addresses that are told what is new in an edition, and how far each of them is."""
+"""`sankofa hooks`: webhooks that announce what is new in an edition, and the progress of each."""
 
 import asyncio
 import hmac
@@ -43,9 +43,9 @@ from sankofa.settings import Settings, load
 
 EDITION: Final = "edition"
 ASKED: Final = {"restatement": "get_restatements", "release": "search_tenders"}
-"""The events of hooks other than editions, with the operation that gives the rows."""
+"""Events other than new editions, with the operation that gives their rows."""
 _OWN: Final = frozenset({"from", "to", "since", "until", "limit", "cursor", "detail", "as_of"})
-"""Parameters of these operations that are no filters of a hook."""
+"""Parameters of these operations that hooks cannot filter by."""
 _SECRET_BYTES: Final = 32
 
 
@@ -60,7 +60,7 @@ class Hook(msgspec.Struct, frozen=True):
 
 
 class HookCursor(msgspec.Struct, frozen=True):
-    """How far a hook is. It moves once the address has accepted a message."""
+    """The progress of a hook. It advances when the address accepts a message."""
 
     logged: int = 0
     """Number of log entries delivered."""
@@ -71,7 +71,7 @@ class HookCursor(msgspec.Struct, frozen=True):
     sent: int = 0
     """How many of its new rows were accepted."""
     failure: str = ""
-    """Why the last attempt was not accepted; empty if it was."""
+    """Why the last attempt was refused; empty if it was accepted."""
 
 
 def hooks_folder(settings: Settings) -> Path:
@@ -79,7 +79,7 @@ def hooks_folder(settings: Settings) -> Path:
 
 
 def read_hooks(folder: Path) -> dict[str, Hook]:
-    """Every hook by its id. A file that is no hook is passed over."""
+    """Every hook by its id. Other files are skipped."""
     hooks = {}
     for path in sorted(folder.glob("*.json")):
         with suppress(OSError, msgspec.DecodeError):
@@ -121,7 +121,7 @@ def hooks() -> None:
     help="Only rows of this filter of /v1/restatements or /v1/tenders; may be repeated.",
 )
 def add_hook(url: str, on: str, filters: Sequence[str]) -> None:
-    """Send to URL what is new from now on. Prints the secret that the messages are signed with, alone."""
+    """Send news from now on to URL. Prints only the secret that signs the messages."""
     settings = load()
     _check_address(url, allow_private=settings.hooks_private == "true")
     checked = _checked_filters(on, filters)
@@ -156,7 +156,7 @@ def list_hooks(as_json: bool) -> None:
 @hooks.command("remove")
 @click.argument("hook", metavar="ID|URL")
 def remove_hook(hook: str) -> None:
-    """Send nothing more to a hook."""
+    """Remove a hook: nothing more is sent to it."""
     folder = hooks_folder(load())
     removed = [one.id for one in read_hooks(folder).values() if hook in (one.id, one.url)]
     if not removed:
@@ -187,7 +187,7 @@ def _checked_filters(on: str, filters: Sequence[str]) -> dict[str, str]:
 
 
 def _check_address(url: str, *, allow_private: bool) -> None:
-    """Raises OperatorError. A name that cannot be resolved now is looked up again at each delivery."""
+    """Raises OperatorError. A host name is resolved again at each delivery, so it need not resolve now."""
     parts = urlsplit(url)
     host = parts.hostname
     if parts.scheme not in ("https", "http") or not host or parts.username is not None:
@@ -225,7 +225,7 @@ class Message(NamedTuple):
 
 
 class _Identity(msgspec.Struct):
-    """The fields of a row that say which one it is, and when it became public."""
+    """The fields of a row that identify it, and the day it became public."""
 
     ocid: str = ""
     release_id: str = ""
@@ -240,7 +240,7 @@ class _Identity(msgspec.Struct):
 
 
 def deliver(settings: Settings) -> None:
-    """Deliver until there is no hook. Raises OperatorError if another process does."""
+    """Deliver until no hook is left. Raises OperatorError if another process is delivering."""
     folder = hooks_folder(settings)
     make_private_folder(folder)
     with locked(folder / ".lock", refusal="the hooks of this HOME are delivered by another process"):
@@ -255,14 +255,14 @@ def deliver(settings: Settings) -> None:
 
 
 class Delivery:
-    """Sends to one hook what is new, until the hook is removed."""
+    """Sends news to one hook until the hook is removed."""
 
     def __init__(self, settings: Settings, folder: Path, hook: Hook) -> None:
         self._settings = settings
         self._folder = folder
         self._hook = hook
         self._until = 0.0
-        """When the attempt must have been answered."""
+        """Deadline for the answer to this attempt."""
 
     def run(self) -> None:
         transport = guarded_transport(self._look, allow_private=self._settings.hooks_private == "true")
@@ -348,7 +348,7 @@ class Delivery:
         return self._hook.filters.get(name, place.key).upper() == place.key
 
     async def _asked(self, call: Call, place: ChangePosition) -> list[msgspec.Raw]:
-        """The rows of a country's day or of an issuer that the filters let through."""
+        """The rows of an issuer, or of a day in a country, that match the filters."""
         given = {**self._hook.filters, "limit": str(_EVERY_ROW)}
         if self._hook.on == "release":
             day = str(date.fromordinal(place.part))
@@ -386,7 +386,7 @@ class Delivery:
         return False
 
     def _attempt(self, client: httpx.Client, message: Message) -> str:
-        """Why it was not accepted; empty if it was."""
+        """Why the message was refused; empty if it was accepted."""
         stamp, self._until = str(int(time.time())), time.monotonic() + _TIMEOUT
         headers = {
             "content-type": "application/json",

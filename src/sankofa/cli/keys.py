@@ -32,7 +32,7 @@ def with_keys(
 ) -> Callable[..., T]:
     """Run a command with the keys and the domains of the store as its first arguments.
 
-    With `usage` these are keys, quotas and days of last use. Without `create` nothing is created.
+    With `usage` it gets keys, quotas and days of last use instead. Without `create` nothing is created.
     """
 
     @functools.wraps(command)
@@ -61,9 +61,9 @@ with_usage = functools.partial(with_keys, create=False, usage=True)
 async def opened_keys(
     current: Settings, *, create: bool = True
 ) -> AsyncIterator[tuple[Keys, Domains, SealedRecords]]:
-    """The keys and the domains of the key store that the settings name, and the records they are made of.
+    """The keys and domains of the configured key store, and their records.
 
-    Without `create` a store that is not there is an empty one, and no secret is generated for it.
+    Without `create`, a missing store counts as empty, and no secret is generated for it.
     """
     url = current.keyvalue_url(current.keystore, "keys")
     store = open_keyvalue(url, "key store", create=create)
@@ -79,14 +79,14 @@ async def opened_keys(
 
 
 async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]]:
-    """Copy every record to another store, sealed with the secret in force there.
+    """Copy every record to another store, sealed with that store's secret.
 
-    How many there are, how many the other store did not have as they are, and the reason for each that is
-    damaged and left out. Raises OperatorError if it is the same store.
+    Returns the number of records, the number that were new or different there, and a reason for each
+    damaged record left out. Raises OperatorError if it is the same store.
     """
     target = replace(current, keystore=url)
     if target.keystore == current.keystore:
-        raise OperatorError("--to: that is the store the keys are in already (SANKOFA_KEYSTORE)")
+        raise OperatorError("--to: the keys are already in this store (SANKOFA_KEYSTORE)")
     source = replace(current, keys_secret=current.keys_secret_of_home())
     async with opened_keys(source) as (_, _, records), opened_keys(target) as (_, _, others):
         copied, damaged = await read_records(records)
@@ -261,7 +261,7 @@ async def revoke(store: Keys, _: Domains, id_or_key: str) -> None:
 @keys.command("reseal")
 @with_keys
 async def reseal(store: Keys, _: Domains) -> None:
-    """Seal keys and domains with the first secret of KEYS_SECRET, so that the others can go."""
+    """Seal keys and domains with the first secret of KEYS_SECRET, so that you can remove the others."""
     resealed, refused = await store.reseal()
     click.echo(f"{resealed} records sealed with the first secret")
     if refused:
@@ -270,15 +270,15 @@ async def reseal(store: Keys, _: Domains) -> None:
 
 @keys.command("copy")
 @click.option(
-    "--to", "url", required=True, metavar="URL", help="The other store; embedded: is the files in HOME."
+    "--to", "url", required=True, metavar="URL", help="The other store; `embedded:` means files in HOME."
 )
 def copy(url: str) -> None:
     """Copy every key and domain to another store; then set SANKOFA_KEYSTORE to it."""
     current = load()
     if not current.keys_secret and url.partition(":")[0] != "embedded":
         click.echo(
-            "Warning: SANKOFA_KEYS_SECRET is not set: records in that store are proof against damage, not "
-            "against a hand (docs/how-to/operating.md, Secrets)",
+            "Warning: SANKOFA_KEYS_SECRET is not set: records in that store are protected against damage, "
+            "not against tampering (docs/how-to/operating.md, Secrets)",
             err=True,
         )
     total, changed, damaged = asyncio.run(copy_records(current, url))
@@ -330,7 +330,7 @@ def _one_path(address: str) -> tuple[str, str, str]:
     inside = day_of_path(path, now().date())
     plain = path if inside is None else inside[1]
     if not (plain.startswith(PATHS) or root_of(plain)):
-        raise OperatorError(f"--path: expected one that begins with {', '.join(PATHS)} or is of a dialect")
+        raise OperatorError(f"--path: expected a path of a dialect, or one below {', '.join(PATHS)}")
     try:
         return *address_of_path(address), ""
     except ValueError as failure:
@@ -358,7 +358,7 @@ def domains() -> None:
 )
 @with_keys
 async def add(keys: Keys, store: Domains, host: str, key_id: str) -> None:
-    """Answer this key on HOST, with every link on that host; again with another key of the same customer."""
+    """Answer this key on HOST, with every link on that host. Repeat for other keys of the same customer."""
     record = await store.add(host, await keys.find(key_id))
     click.echo(f"{record.host}  keys {', '.join(record.keys)}")
 
@@ -367,7 +367,7 @@ async def add(keys: Keys, store: Domains, host: str, key_id: str) -> None:
 @as_json
 @reading_keys
 async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
-    """Each host, the keys answered there, and those of them that are revoked."""
+    """Each host with the keys it answers, and which of these are revoked."""
     revoked = {key.id for key in await keys.list() if key.revoked_at is not None}
     rows: list[dict[str, Any]] = [
         {
@@ -392,6 +392,6 @@ async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
 @click.argument("host")
 @with_keys
 async def remove(keys: Keys, store: Domains, host: str) -> None:
-    """Answer HOST as any other host from now on."""
+    """Stop treating HOST as a customer's domain."""
     record = await store.remove(host)
     click.echo(f"removed {record.host}")

@@ -1,4 +1,4 @@
-"""Commands of the ledger and the vault; `matches` reviews which organisations parties are."""
+"""Commands of the ledger and the vault; `matches` reviews which organisation each party is."""
 
 import csv
 import shutil
@@ -42,13 +42,13 @@ def ingest_files(
 ) -> Summary:
     """Read files of a source into the ledger, with a progress bar on a terminal.
 
-    With `dry_run` nothing is written: if there is no ledger yet, one is made in a folder for the moment.
+    With `dry_run` nothing is written: if there is no ledger yet, a temporary one is used.
     """
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
     paths = list(paths)
     files = files_under(paths)
-    in_home = list(settings.home.glob("*"))  # before this command itself changes any
+    in_home = list(settings.home.glob("*"))  # before this command changes any file
     witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
     with (
         _ledger_to_try(settings) if dry_run else open_ledger(settings) as ledger,
@@ -73,7 +73,7 @@ def ingest_files(
 
 @contextmanager
 def _ledger_to_try(settings: Settings) -> Iterator[Ledger]:
-    """The ledger, or an empty one elsewhere where HOME has none: what is only tried leaves nothing there."""
+    """The ledger; if HOME has none, an empty temporary one, so that a trial leaves nothing in HOME."""
     if has_ledger(settings):
         with open_ledger(settings) as ledger:
             yield ledger
@@ -86,7 +86,7 @@ def _ledger_to_try(settings: Settings) -> Iterator[Ledger]:
 
 
 def open_vault(settings: Settings) -> Vault | None:
-    """None if the operator wants none. Removes files past their retention."""
+    """The vault; None if it is switched off. Removes files past their retention."""
     if settings.vault == "off":
         return None
     vault = Vault.of(settings)
@@ -97,7 +97,7 @@ def open_vault(settings: Settings) -> Vault | None:
 def withdraw_files(
     settings: Settings, source_id: str, *, capture: int, file_name: str, everywhere: bool, reason: str
 ) -> Withdrawn:
-    """Append a tombstone: the next edition is built as if that had never been ingested."""
+    """Append a tombstone: the next edition is built as if the file had never been ingested."""
     vault = open_vault(settings)
     source = load_sources(settings.home).get(source_id)
     at = now()
@@ -126,7 +126,7 @@ def withdraw_files(
 
 
 def has_ledger(settings: Settings) -> bool:
-    """Whether there is one, or a server that has it."""
+    """Whether there is a ledger, or a database server for it."""
     folder = settings.datastore_folder()
     return folder is None or (folder / "ledger.sqlite").is_file()
 
@@ -135,7 +135,7 @@ def has_ledger(settings: Settings) -> bool:
 def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
     """The ledger of the settings.
 
-    Without `create` there must be one: OperatorError.
+    Without `create`, raises OperatorError if there is none.
     """
     refuse_where_editions_are_followed(settings)
     if not create and not has_ledger(settings):
@@ -161,7 +161,7 @@ def ingest_command(
 ) -> None:
     """Read files (plain, .gz, .zip, or folders of them) of a registered SOURCE into the ledger.
 
-    Exits with 1 where a file is of another format, or not one of its rows was accepted.
+    Exits with 1 if a file has another format, or none of its rows was accepted.
     """
     summary = ingest_files(load(), source, paths, clock_is_right=clock_is_right, dry_run=dry_run)
     for reason in summary.reasons:
@@ -186,13 +186,13 @@ def ingest_command(
 @click.option("--capture", type=click.IntRange(1), metavar="ID", help="One capture, by its number.")
 @click.option("--file", "file_name", metavar="NAME", help="The file of this name; the same as FILE.")
 @click.option("--everywhere", is_flag=True, help="Also withdraw the kept editions that hold it.")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; `publish` prints it, no surface says it.")
+@click.option("--reason", required=True, metavar="TEXT", help="The reason; only `publish` prints it.")
 def withdraw_command(
     source: str, file: str | None, capture: int | None, file_name: str | None, everywhere: bool, reason: str
 ) -> None:
     """Build the next edition as if a SOURCE, or one FILE or capture of it, had never been ingested.
 
-    Rows that another file of the source also gives stay where one FILE is withdrawn; they are that file's.
+    If you withdraw one FILE, rows that another file of the source also has stay.
     """
     if sum(given is not None for given in (file, capture, file_name)) > 1:
         raise click.UsageError("FILE, --capture and --file exclude each other")
@@ -222,7 +222,7 @@ def ledger_commands() -> None:
 
 @ledger_commands.command()
 def verify() -> None:
-    """Check that every row is as it was appended; exit code 1 where one is not, naming its capture."""
+    """Check that no row has changed since it was appended. If one has, name its capture and exit with 1."""
     with open_ledger(load(), create=False) as opened:
         checked = opened.verify()
     click.echo(f"captures {checked.captures}, rows {checked.rows}: all as they were appended")
@@ -232,7 +232,7 @@ def verify() -> None:
 @click.argument("source", required=False)
 @as_json
 def captures(source: str | None, as_json: bool) -> None:
-    """The files that are not withdrawn, of one SOURCE or of all: number, source, instant, file, SHA-256."""
+    """List files that are not withdrawn, of one SOURCE or all: number, source, instant, file, SHA-256."""
     current = load()
     captured: dict[int, CaptureInfo] = {}
     unchanged: dict[int, CaptureInfo] = {}
@@ -295,7 +295,7 @@ def matches() -> None:
     type=click.Choice(("waiting", "resolved", "decided")),
     default="waiting",
     show_default=True,
-    help="Parties of nobody; those that a similar name resolved; those that were confirmed or refused.",
+    help="Unresolved parties; parties resolved by a similar name; parties that were confirmed or refused.",
 )
 @as_json
 def review(country: str | None, state: str, as_json: bool) -> None:
@@ -342,13 +342,13 @@ def _decision(name: str, verdict: str, summary: str) -> None:
 
 _decision("confirm", "confirmed", "Say that a party is this organisation.")
 _decision("refuse", "refused", "Say that a party is not this organisation.")
-_decision("undo", "open", "Take back what was said of a party and an organisation.")
+_decision("undo", "open", "Undo a decision about a party and an organisation.")
 
 
 def _pairs(settings: Settings) -> Iterator[_Pair]:
-    """Every party without an identifier that leads somewhere, with the organisations of a similar name.
+    """Every party that no identifier resolves, with the organisations of similar names.
 
-    Only parties that the gate lets through: a person is no party here, whatever was decided before.
+    Only parties that pass the gate: persons are left out, whatever was decided before.
     """
     with open_ledger(settings, create=False) as ledger:
         context = BuildContext(ledger, load_sources(settings.home))
@@ -399,7 +399,7 @@ def verify_vault(settings: Settings) -> Verified:
 
 
 def replay_vault(settings: Settings, into: Path | None) -> ReplayOutcome:
-    """Rebuild the ledger: into a folder, into an empty ledger of HOME, or on the side to be compared."""
+    """Rebuild the ledger into a folder, into the empty ledger of HOME, or separately for a comparison."""
     vault = Vault.of(settings)
     vault.drop_expired(now())
     if not vault.events():
@@ -447,14 +447,14 @@ def _new_home(settings: Settings, folder: Path) -> Iterator[Ledger]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("gate-secret", "sources.toml"):
         if (settings.home / name).exists():
-            shutil.copyfile(settings.home / name, folder / name)  # with the modes of a new file
+            shutil.copyfile(settings.home / name, folder / name)  # with the permissions of a new file
     own = replace(settings, home=folder, datastore="sqlite:")
     with closing(Ledger(open_store(own), settings.gate_key(), now)) as ledger:
         yield ledger
 
 
 def _differences(ledger: Ledger, rebuilt: Ledger, replayed: Replayed) -> list[str]:
-    """The captures that hold other rows; of sources that could not be rebuilt nothing is compared."""
+    """The captures whose rows differ. Sources that could not be rebuilt are not compared."""
     passed_over = set(replayed.missing)
     held, again = ledger.contents(), rebuilt.contents()
     differences = []
@@ -474,15 +474,15 @@ def vault() -> None:
 
 @vault.command("verify")
 def verify_command() -> None:
-    """Read every byte that is kept; exit code 1 where one is not what came in, naming its file."""
+    """Check every stored byte. If a file differs from what was ingested, name it and exit with 1."""
     verified = verify_vault(load())
     for fault in verified.faults:
         click.echo(f"damaged: {fault}", err=True)
     notes = [f"events {verified.events}, files {verified.objects}, bytes {verified.size}"]
     if verified.hash_only:
-        notes.append(f"of {verified.hash_only} only the hash is kept")
+        notes.append(f"{verified.hash_only} kept as hashes only")
     if verified.unreadable:
-        notes.append(f"{verified.unreadable} encrypted and compared as stored, for want of SANKOFA_VAULT_KEY")
+        notes.append(f"{verified.unreadable} encrypted, compared as stored (SANKOFA_VAULT_KEY is not set)")
     result = f"damaged {len(verified.faults)}" if verified.faults else "all as they came"
     click.echo(f"{', '.join(notes)}: {result}")
     if verified.faults:
@@ -499,7 +499,7 @@ def verify_command() -> None:
 def replay_command(into: Path | None) -> None:
     """Rebuild the ledger from the vault alone.
 
-    Where HOME has a ledger already, it is rebuilt on the side and compared: exit code 1 where they differ.
+    If HOME already has a ledger, the rebuilt one is only compared with it; exit code 1 if they differ.
     """
     outcome = replay_vault(load(), into)
     for source, files in outcome.replayed.missing.items():

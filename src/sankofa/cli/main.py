@@ -1,4 +1,4 @@
-"""The command `sankofa`: a name is looked up in a table, and only the file of its command is loaded."""
+"""The command `sankofa`: looks up a command's name in a table and loads only that command's module."""
 
 import errno
 import os
@@ -46,14 +46,14 @@ _COMMANDS = {
 
 
 _LISTING = (("editions",), ("keys", "list"), ("domains", "list"))
-"""Commands that list what is in HOME: if there is no HOME, nothing."""
+"""Commands that list what is in HOME. Without a HOME they list nothing."""
 _NEED_HOME = frozenset(
     "status show open audit ledger matches editions vault withdraw push backup upgrade-check domains".split()
 )
 _KEYS_NEED_HOME = frozenset("list usage link rotate revoke reseal copy".split())
-"""Commands that have nothing to do if there is no HOME. A mistyped one must not become a new folder."""
+"""Commands that do nothing without a HOME: a mistyped HOME must not create a new folder."""
 _SHARED = frozenset({"push"})
-"""Commands that write for others to read: with the modes that the operator's umask gives."""
+"""Commands whose files others read; the operator's umask decides the permissions."""
 
 _MENDABLE = frozenset(
     {
@@ -61,7 +61,7 @@ _MENDABLE = frozenset(
         *(errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE),
     }
 )
-"""Errors that an operator can mend: permissions, a full or failing disk, file descriptors."""
+"""Errors that an operator can fix: permissions, a full or failing disk, file descriptors."""
 
 
 class _Commands(click.Group):
@@ -83,7 +83,7 @@ class _Commands(click.Group):
             given = (*ctx._protected_args, *ctx.args)
             words = tuple(word for word in given if not word.startswith("-"))
             if not _SHARED.intersection(words[:1]):
-                os.umask(0o077)  # whatever is created under HOME is its owner's alone
+                os.umask(0o077)  # only the owner can read what is created under HOME
             if not {"--help", "-h"}.intersection(given) and _lists_nothing(words):
                 if "--json" in given:
                     click.echo("[]")
@@ -104,7 +104,7 @@ class _Commands(click.Group):
 
 
 def _read_only(failure: Exception) -> str:
-    """The rest of a message where a file could not be opened and HOME is read-only."""
+    """The end of a message about a file that could not be opened because HOME is read-only."""
     from sankofa.engines.private_files import SQLITE_FAILURES  # most commands never need it
 
     if not isinstance(failure, OSError) and not isinstance(failure.__cause__, (OSError, *SQLITE_FAILURES)):
@@ -117,8 +117,8 @@ def _read_only(failure: Exception) -> str:
 
 
 def _lists_nothing(words: tuple[str, ...]) -> bool:
-    """Whether the command lists what is in a HOME that does not exist. Raises OperatorError if it would do
-    anything else in it."""
+    """Whether the command lists a HOME that does not exist. Raises OperatorError if it would do anything else
+    there."""
     needs_home = not _NEED_HOME.isdisjoint(words[:1])
     if words[:1] == ("keys",):
         needs_home = not _KEYS_NEED_HOME.isdisjoint(words[1:2])

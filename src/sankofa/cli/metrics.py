@@ -1,7 +1,7 @@
-"""The Prometheus metrics of a service: what the workers count, added up and served by a process of its own.
+"""The Prometheus metrics of a service: a separate process adds up the workers' counts and serves them.
 
-A worker counts plain numbers and writes them to a file each second, under the names that Prometheus reads:
-`sankofa_requests_total{operation="get_screen",status="200"}`. To add workers up is to add such files up.
+Each second a worker writes its counts to a file, under their Prometheus names:
+`sankofa_requests_total{operation="get_screen",status="200"}`. The totals are the sums of these files.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ METRICS: Final = {
     ),
     "sankofa_worker_memory_bytes": MetricType("gauge", ("worker",), "Resident memory."),
     "sankofa_worker_cpu_seconds_total": MetricType("counter", ("worker",), "Processor time."),
-    "sankofa_ingest_captures_total": MetricType("counter", ("source",), "Files with anything new."),
+    "sankofa_ingest_captures_total": MetricType("counter", ("source",), "Ingested files with new rows."),
     "sankofa_ingest_rows_total": MetricType(
         "counter", ("source", "outcome"), "Rows of those files by outcome."
     ),
@@ -85,7 +85,7 @@ Samples = dict[str, float]
 
 
 def sample(metric: str, *labels: str, suffix: str = "", bound: str = "") -> str:
-    """The name of a sample. No label has a character to be escaped: all of them are ours."""
+    """The name of a sample. Labels need no escaping: all of them are ours."""
     pairs = [f'{n}="{text}"' for n, text in zip(METRICS[metric].labels, labels, strict=True)]
     pairs += [f'le="{bound}"'] if bound else []
     return f"{metric}{suffix}{{{','.join(pairs)}}}" if pairs else metric + suffix
@@ -96,7 +96,7 @@ class WorkerState(msgspec.Struct):
     edition: str | None = None
     built_from: str | None = None
     dependencies: dict[str, tuple[bool, float]] = {}
-    """Whether each answers, and within how many seconds."""
+    """Whether each dependency answers, and within how many seconds."""
 
 
 class RequestCounter:
@@ -106,7 +106,7 @@ class RequestCounter:
         self._counts: defaultdict[tuple[str, ...], int] = defaultdict(int)
         """By metric and labels."""
         self._spread: dict[tuple[str, str], list[float]] = {}
-        """By histogram and operation: a number for each bound, one above all bounds, and the sum."""
+        """By histogram and operation: a count for each bound, a count above all bounds, and the sum."""
 
     def __call__(self, request: ObservedRequest) -> None:
         counts, operation = self._counts, request.operation
@@ -139,7 +139,7 @@ class RequestCounter:
 
 
 async def write_counts(counter: RequestCounter, service: Service, folder: Path) -> None:
-    """Write them each second, for as long as the worker runs; look at the dependencies now and then."""
+    """Write the counts each second while the worker runs; check the dependencies from time to time."""
     path = folder / f"{os.getpid()}.json"
     state, writes = WorkerState(), 0
     while True:
@@ -152,7 +152,7 @@ async def write_counts(counter: RequestCounter, service: Service, folder: Path) 
             current = service.edition.get()
             state.edition, state.built_from = current.id, current.manifest.get("built_from")
         state.counted = counter.samples()
-        with suppress(OSError):  # a full disk stops no request
+        with suppress(OSError):  # requests go on when the disk is full
             await asyncio.to_thread(_replace, path, msgspec.json.encode(state))
         await asyncio.sleep(_WRITE_SECONDS)
 
@@ -174,7 +174,7 @@ class ServiceMetrics:
         self._settings = settings
         self._ended_path = folder / "ended.json"
         self._ended: Samples = {}
-        if self._ended_path.exists():  # of the process before this one
+        if self._ended_path.exists():  # left by the previous process
             self._ended = msgspec.json.decode(self._ended_path.read_bytes())
         self._ingested: Samples = {}
         self._lock = threading.Lock()
@@ -183,7 +183,7 @@ class ServiceMetrics:
         """Read what was ingested every few seconds."""
         store = open_store(self._settings)
         while True:
-            with suppress(OperatorError, StoreUnavailable):  # then the last that was read stands
+            with suppress(OperatorError, StoreUnavailable):  # then the last counts remain
                 self._ingested = ingest_samples(store.ledgers.captured())
             time.sleep(_LEDGER_SECONDS)
 
@@ -219,7 +219,7 @@ class ServiceMetrics:
 
 def serve_metrics(folder: Path, listener: socket.socket) -> None:
     """Serve the counts in the folder until told to stop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the supervisor ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal: the supervisor ends this process
     metrics = ServiceMetrics(folder, load())
     threading.Thread(target=metrics.watch_ledger, daemon=True).start()
     with metrics_server(metrics, listener) as server:
@@ -227,7 +227,7 @@ def serve_metrics(folder: Path, listener: socket.socket) -> None:
 
 
 def metrics_server(metrics: ServiceMetrics, listener: socket.socket) -> "ThreadingHTTPServer":
-    """The server of /metrics on a socket that listens already."""
+    """The server of /metrics on a socket that is already listening."""
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # only this process needs it
 
     class Handler(BaseHTTPRequestHandler):
@@ -247,7 +247,7 @@ def metrics_server(metrics: ServiceMetrics, listener: socket.socket) -> "Threadi
         do_HEAD = do_GET  # noqa: N815 - the name that the standard library looks for
 
         def log_message(self, format: str, *args: object) -> None:
-            """A scrape every few seconds is no news."""
+            """Scrapes every few seconds are not worth logging."""
 
     server = ThreadingHTTPServer(listener.getsockname()[:2], Handler, bind_and_activate=False)
     server.socket.close()

@@ -31,9 +31,9 @@ def print_json(rows: object) -> None:
 
 
 def print_table(headings: Sequence[str], lines: Sequence[Sequence[str]], *, figures: bool = False) -> None:
-    """A table with headings; bold and folded to the width on a terminal, one line for each row elsewhere.
+    """A table with headings. On a terminal they are bold and cells wrap; elsewhere each row is one line.
 
-    With `figures`, all columns but the first are aligned at their right.
+    With `figures`, all columns but the first are right-aligned.
     """
     if sys.stdout.isatty():
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -52,7 +52,7 @@ def print_table(headings: Sequence[str], lines: Sequence[Sequence[str]], *, figu
 
 
 class Advance(Protocol):
-    """Called with what is at hand, and how many of it are done; one where it is not said."""
+    """Called with the current item and the number of items done, 1 by default."""
 
     def __call__(self, name: str, number: int = 1, /) -> None: ...
 
@@ -82,7 +82,7 @@ def progress_bar(title: str, total: int | None) -> Iterator[Advance]:
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. An `error` must be mended; a `warning` should be known."""
+    """The result of one check. An `error` must be fixed; a `warning` is for your information."""
 
     check: str
     status: Literal["ok", "warning", "error"]

@@ -72,7 +72,7 @@ def leave_cycles_to_the_end() -> None:
 
 
 STOP_SECONDS: Final = 4
-"""How long a process that is told to stop may take to end by itself."""
+"""Time a process may take to end by itself after a stop signal."""
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -80,7 +80,7 @@ class SignalSafeEvent(threading.Event):
     """An event that a signal handler may set.
 
     A handler interrupts the main thread anywhere. If the main thread is just entering `wait` of an
-    ordinary event, `set` would deadlock. This one is a pipe with something in it.
+    ordinary event, `set` would deadlock. This event is a pipe that has bytes in it once set.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class SignalSafeEvent(threading.Event):
         return self.wait(0)
 
     def set(self) -> None:
-        with suppress(BlockingIOError):  # it is full
+        with suppress(BlockingIOError):  # already set
             os.write(self._writer, b".")
 
     def clear(self) -> None:
@@ -113,7 +113,7 @@ class SignalSafeEvent(threading.Event):
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """Set once SIGTERM or SIGINT came."""
+    """Set when SIGTERM or SIGINT arrives."""
     stop = SignalSafeEvent()
     before = {number: signal.getsignal(number) for number in _STOPS}
     for number in before:
@@ -130,11 +130,11 @@ def stop_on_signals() -> Iterator[threading.Event]:
 def end_soon_after_signals() -> Iterator[None]:
     """SIGTERM or SIGINT ends the process within STOP_SECONDS, whatever it waits for. See contract: CLI-11.
 
-    Python runs a handler between two steps of the main thread, and one that waits for a peer inside a library
-    takes none. So a thread reads the signals from a pipe, to which the interpreter writes them at once. What
-    is cut off is nothing that a power cut would not: locks end with the process, files are replaced whole.
+    Python runs a handler between two steps of the main thread, and a thread waiting inside a library takes
+    no step. So another thread reads the signals from a pipe, to which the interpreter writes them at once.
+    This is as safe as a power cut: locks end with the process, files are replaced whole.
     """
-    if os.getpid() == 1:  # of a container: the kernel keeps a signal from it that it does not handle
+    if os.getpid() == 1:  # in a container: the kernel drops signals that process 1 does not handle
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -144,21 +144,21 @@ def end_soon_after_signals() -> Iterator[None]:
         yield
     finally:
         signal.set_wakeup_fd(before)
-        os.close(writer)  # the thread ends, unless a signal came
+        os.close(writer)  # ends the thread, unless a signal arrived
 
 
 def _end_after_signal(reader: int) -> None:
     while came := os.read(reader, 1):
         if came[0] in _STOPS:
             time.sleep(STOP_SECONDS)
-            ctypes.CDLL(None).signal(came[0], 0)  # the default; Python lets its main thread alone do so
+            ctypes.CDLL(None).signal(came[0], 0)  # the default; Python allows it only in the main thread
             os.kill(os.getpid(), came[0])
-            os._exit(128 + came[0])  # the first process of a container, which ignores its own signal
+            os._exit(128 + came[0])  # process 1 of a container ignores its own signal
     os.close(reader)
 
 
 def configure(settings: Settings) -> None:
-    """Log to stderr as the settings say."""
+    """Log to stderr with the configured level and format."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if settings.log_format == "json" else _Text())
     logger = logging.getLogger("sankofa")

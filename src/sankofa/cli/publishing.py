@@ -1,7 +1,7 @@
-"""`sankofa publish`: builds the next edition, unless nothing changed since the last; and the bundled worlds.
+"""`sankofa publish`: builds the next edition if anything changed since the last. Also the bundled worlds.
 
-A world is ingested by the same pipeline as everything else. The starter world is real and openly licensed;
-the sample world is fictional. The two never share an edition.
+Worlds pass through the same pipeline as all other data. The starter world is real and openly licensed; the
+sample world is fictional. The two never share an edition.
 """
 
 import csv
@@ -54,7 +54,7 @@ class _Publication(msgspec.Struct, frozen=True):
     edition: str
     inputs: PublicationInputs
     written: str
-    """`Datastore.written_state`, once ledger and edition were compared with their seals."""
+    """`Datastore.written_state` when ledger and edition were last compared with their seals."""
 
 
 def publication_inputs(
@@ -70,7 +70,7 @@ def publication_inputs(
 
 @cache
 def _code_state() -> bytes:
-    """Name, size and time of change of every file that has a part in an edition, as this process met it."""
+    """Name, size and modification time of the files that affect an edition, as this process loaded them."""
     package = Path(str(files("sankofa")))
     lines = []
     for folder, inside, names in os.walk(package):
@@ -86,9 +86,9 @@ def _code_state() -> bytes:
 def unchanged_edition(
     settings: Settings, store: Datastore, ledger: Ledger, inputs: PublicationInputs
 ) -> dict[str, Any] | None:
-    """The manifest of the current edition, where it is what would be published now.
+    """The manifest of the current edition if publishing now would give the same edition, else None.
 
-    Ledger and edition are compared with their seals where anything was written to them since they last were.
+    Compares ledger and edition with their seals if either was written to since the last comparison.
     Raises OperatorError.
     """
     try:
@@ -98,7 +98,7 @@ def unchanged_edition(
     if last.inputs != inputs or store.list_editions().current != last.edition:
         return None
     if not store.is_shared() or store.publication() is None:
-        return None  # an older version built it: it is to be signed
+        return None  # built by an older version: it must be signed
     written = store.written_state(last.edition)
     try:
         if last.written != written:
@@ -112,25 +112,25 @@ def unchanged_edition(
 
 
 def record_publication(settings: Settings, store: Datastore, edition: str, inputs: PublicationInputs) -> None:
-    """Write down what was published of what, once the ledger is closed."""
+    """Record the inputs of the published edition, once the ledger is closed."""
     with suppress(OperatorError):
         _write(settings, _Publication(edition, inputs, store.written_state(edition)))
 
 
 def _write(settings: Settings, last: _Publication) -> None:
-    with suppress(OSError, OperatorError):  # without it the next publish only takes longer
+    with suppress(OSError, OperatorError):  # without it, the next publish only takes longer
         replace_file(settings.home / _FILE, msgspec.json.encode(last))
 
 
 _PROCESSES_AT_MOST: Final = 4
 _WORTH_PROCESSES: Final = 30_000
-"""Figures: deriving as many takes as long as starting two processes."""
+"""Number of figures whose derivation takes as long as starting two processes."""
 
 
 def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
     """Build, check and switch to the next edition; its manifest.
 
-    With `unchanged` where the current one is what would be built.
+    With `unchanged` if the current edition is the same as the one to be built.
     """
     sources = load_sources(settings.home)
     store = open_fresh_store(settings)
@@ -157,21 +157,21 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
                 log=log,
             )
         after = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
-    if after == inputs:  # else something was ingested meanwhile, perhaps before the ledger was read
+    if after == inputs:  # else files were ingested meanwhile, perhaps before the ledger was read
         record_publication(settings, store, manifest["edition"], inputs)
     return manifest
 
 
 def _worker_processes(settings: Settings, store: Datastore) -> WorkerProcesses:
-    """Where the operator names a number they are started for any work, else for work that takes longer than
-    starting them does."""
+    """Starts the configured number of processes for any work; with `auto`, only for work that takes longer
+    than starting them."""
     named = settings.processes_to_publish()
     number = named or min(_cores(), _PROCESSES_AT_MOST)
     return WorkerProcesses(number, 1 if named else _WORTH_PROCESSES, store.ledgers.opener())
 
 
 def _cores() -> int:
-    """Those that this process may use."""
+    """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
@@ -200,7 +200,7 @@ def publish_command(despite_floors: bool, verbose: bool) -> None:
 
 
 def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
-    """At most ten lines beside a line for each source that is left out, unless `verbose`."""
+    """At most ten lines, and one for each source left out; all lines if `verbose`."""
     to_stderr = [f"left unresolved: {conflict}" for conflict in manifest.get("conflicts", ())]
     to_stderr += [
         f"published despite its floor: {shortfall}" for shortfall in manifest.get("despite_floors", ())
@@ -230,16 +230,16 @@ _MOST_ON_STDERR, _MOST_LINES = 3, 5
 
 
 def _first(lines: list[str], most: int) -> list[str]:
-    """So many lines, the last of which says how many more there are."""
+    """The first lines; the last one says how many more there are."""
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], f"and {len(lines) - most + 1} more (`sankofa publish --verbose` prints all)"]
 
 
 _RATES_FILE: Final = ("currency_converter", "eurofxref-hist.zip")
-"""The one part of the sample that is real: the history of ECB rates that comes with this package."""
+"""The only real part of the sample: the history of ECB rates bundled with this package."""
 _CURRENCIES: Final = ("USD", "GBP", "ZAR")
-"""The currencies that the sample takes: all forty would make it slow to build."""
+"""The currencies of the sample: all forty would make it slow to build."""
 
 
 class BundledWorld(NamedTuple):
@@ -267,8 +267,8 @@ STARTER: Final = BundledWorld("starter")
 def publish_world(
     settings: Settings, world: BundledWorld, *, if_empty: bool
 ) -> tuple[dict[str, Any] | None, list[Summary]]:
-    """Ingest a bundled world and publish it. With `if_empty` an edition that is there is left as it is, but
-    built anew if an older version of Sankofa built it: this version could not read it.
+    """Ingest a bundled world and publish it. With `if_empty`, an existing edition is left alone, unless
+    an older version of Sankofa built it: this version could not read it.
     """
     if if_empty:
         store = open_fresh_store(settings)
@@ -292,7 +292,7 @@ def _has_older_layout(store: Datastore, edition: str) -> bool:
 
 
 def _refuse_to_mix(settings: Settings, world: BundledWorld) -> None:
-    """Fictional and real figures in one edition could be taken for each other."""
+    """Raises OperatorError: fictional and real figures must not be mixed in one edition."""
     with open_ledger(settings) as ledger:
         captured = ledger.holdings().keys()
     for other in (SAMPLE, STARTER):

@@ -61,7 +61,7 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
 
 
 def follow_editions(settings: Settings, *, once: bool) -> FollowState:
-    """Until told to stop, or until what is current is here. Raises OperatorError."""
+    """Follow until a stop signal, or with `once` until the current edition is here. Raises OperatorError."""
     if not followed_address(settings):
         raise SettingsError("SANKOFA_EDITIONS: not set: there is nothing to follow")
     keep_freed_memory()
@@ -92,13 +92,13 @@ def _source(settings: Settings) -> ObjectSource:
 
 
 def _only_follower(settings: Settings) -> AbstractContextManager[None]:
-    """One process on a HOME; the lock ends with it."""
+    """Lets one process follow into a HOME; the lock ends with the process."""
     make_private_folder(settings.home)
     return locked(settings.home / ".follow.lock", refusal="another process follows editions into this HOME")
 
 
 def check_followed(settings: Settings) -> None:
-    """Say what is wrong with the address that a server follows, before it starts. Raises SettingsError."""
+    """Check the address that a server follows before it starts. Raises SettingsError."""
     _source(settings).close()
     address = urlsplit(followed_address(settings))
     if address.scheme == "http" and address.hostname not in _LOOPBACK:
@@ -109,13 +109,13 @@ def check_followed(settings: Settings) -> None:
 
 
 def follow_beside() -> None:
-    """Follow in a process of its own beside the workers, until it is told to stop."""
+    """Follow in a separate process beside the workers, until a stop signal."""
     settings = load()
     configure(settings)
     with (
         end_soon_after_signals(),
         suppress(OperatorError),
-    ):  # another follows into this HOME: its state is read
+    ):  # another process follows into this HOME: read its state
         follow_editions(settings, once=False)
 
 
@@ -127,11 +127,11 @@ def follow_beside() -> None:
     show_default=True,
     type=click.FloatRange(0),
     metavar="MINUTES",
-    help="Keep files that no edition needs this long, for nodes that still pull them.",
+    help="Time to keep files that no edition needs, for nodes that still pull them.",
 )
 def push_command(destination: str, keep_unused: float) -> None:
-    """Send the editions that are kept to DESTINATION, for nodes to follow: a folder that a web server serves,
-    s3://bucket/path, gs:// or az://. Only what is missing there is sent."""
+    """Send the kept editions to DESTINATION, for nodes to follow: a folder that a web server serves,
+    s3://bucket/path, gs:// or az://. Only missing files are sent."""
     pushed = push_editions(load(), destination, timedelta(minutes=keep_unused))
     if pushed.replaced:
         click.echo(f"replaced what was there: {pushed.replaced}", err=True)
@@ -145,9 +145,9 @@ def push_command(destination: str, keep_unused: float) -> None:
 
 
 @click.command("follow")
-@click.option("--once", is_flag=True, help="Pull what is current now, and end.")
+@click.option("--once", is_flag=True, help="Pull the current edition and exit.")
 def follow_command(once: bool) -> None:
-    """Follow the editions at SANKOFA_EDITIONS into HOME. `sankofa serve` does so by itself."""
+    """Follow the editions at SANKOFA_EDITIONS into HOME. `sankofa serve` does this by itself."""
     current = load()
     configure(current)
     state = follow_editions(current, once=once)

@@ -47,7 +47,7 @@ _log = logging.getLogger("sankofa.serving")
 
 BEAT_SECONDS: Final = 0.5
 SILENT_SECONDS: Final = 4.0
-"""A worker whose event loop stood still for so long is replaced."""
+"""A worker whose event loop is stuck for this long is replaced."""
 _START_SECONDS: Final = 120.0
 _AGAIN_SECONDS: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
@@ -58,7 +58,7 @@ class _Interrupt(SignalSafeEvent):
     """The event that granian's main loop waits for. The supervisor watches its processes meanwhile."""
 
     def __init__(self, watch: Callable[[], list[int]]) -> None:
-        """`watch` returns descriptors that become readable when there is something to look at."""
+        """`watch` returns descriptors that become readable when a process needs attention."""
         super().__init__()
         self._watch = watch
 
@@ -69,19 +69,19 @@ class _Interrupt(SignalSafeEvent):
 
 
 class Companion:
-    """A process beside the workers, started again where it ends."""
+    """A process beside the workers, restarted when it ends."""
 
     def __init__(
         self, run: Callable[[], None], needs: Sequence[int] = (), wanted: Callable[[], bool] = lambda: True
     ) -> None:
-        """`needs`: descriptors that it inherits; `wanted`: whether it has work to do."""
+        """`needs`: descriptors that the process inherits; `wanted`: whether it has work to do."""
         self._wanted = wanted
         self._target = partial(_run_companion, os.getpid(), run, needs)
         self._process: BaseProcess | None = None
         self._not_before = 0.0
 
     def watch(self, now: float) -> list[int]:
-        """Starts it unless it runs; returns a descriptor that becomes readable when it ends."""
+        """Starts the process unless it runs; returns a descriptor that becomes readable when it ends."""
         if self._process is not None and not self._process.is_alive():
             self._process = None
             self._not_before = now + _AGAIN_SECONDS
@@ -95,7 +95,7 @@ class Companion:
             self._process.terminate()
 
     def end(self, deadline: float) -> None:
-        """Waits for its end until a deadline, then kills it."""
+        """Waits for the process to end until a deadline, then kills it."""
         if self._process is not None:
             self._process.join(max(0.0, deadline - time.monotonic()))
             self._process.kill()
@@ -103,7 +103,7 @@ class Companion:
 
 
 class Supervisor(MPServer):
-    """Runs the workers. On other systems than Linux it is granian's own, without sockets of ours."""
+    """Runs the workers. On systems other than Linux this is granian's own server, without our sockets."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Supervisor(MPServer):
         metrics: tuple[Path, socket.socket] | None = None,
         **options: Any,
     ) -> None:
-        """`metrics`: the folder in which workers tell their counts, and the socket they are served on."""
+        """`metrics`: the folder where workers write their counts, and the socket that serves them."""
         super().__init__(*arguments, **options)
         self.main_loop_interrupt = _Interrupt(self._watch)
         self._companions = companions
@@ -122,11 +122,11 @@ class Supervisor(MPServer):
         self._limits = limits
         self._family = socket.AF_INET6 if ":" in self.bind_addr else socket.AF_INET
         self._listeners: list[socket.socket] = []
-        # Of the start method granian uses, so that it reaches the workers either way.
+        # From granian's start method, so that it reaches the workers with either method.
         self._beats = multiprocessing.get_context("spawn").RawArray("d", self.workers)
 
     def _init_shared_socket(self) -> None:
-        """One socket per worker, all on the one port: the kernel spreads connections over them."""
+        """One socket per worker on the same port: the kernel spreads connections over them."""
         super()._init_shared_socket()  # type: ignore[no-untyped-call]
         if sys.platform == "linux":
             self._ssp = None
@@ -137,7 +137,7 @@ class Supervisor(MPServer):
         listener = socket.socket(self._family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        self._limits.apply(listener)  # accepted connections inherit all of it
+        self._limits.apply(listener)  # accepted connections inherit these options
         listener.bind((self.bind_addr, self.bind_port))
         listener.listen(self.backlog)
         listener.set_inheritable(True)
@@ -154,7 +154,7 @@ class Supervisor(MPServer):
         if self._listeners:
             listener = self._listeners[idx]
             self._sso = listener
-            hold: Any = SocketHolder  # its stub knows no arguments
+            hold: Any = SocketHolder  # its stub declares no arguments
             self._shd = hold(listener.fileno(), False, self.backlog)
             others = [other.fileno() for other in self._listeners if other is not listener]
         beating = partial(_beat, self._beats, idx, os.getpid())
@@ -170,7 +170,7 @@ class Supervisor(MPServer):
         return worker
 
     def _stop_workers(self) -> None:
-        """The companions too, at the same time. At its exit, Python would wait for them without an end."""
+        """Stops the companions too, at the same time. At exit, Python would wait for them without a limit."""
         deadline = time.monotonic() + STOP_SECONDS
         for companion in self._companions:
             companion.terminate()
@@ -179,9 +179,9 @@ class Supervisor(MPServer):
             companion.end(deadline)
 
     def _watch(self) -> list[int]:
-        """Look after every process; the descriptors that tell when one ends."""
+        """Restart processes as needed. Returns the descriptors that show when one ends."""
         now = time.monotonic()
-        if now - self._looked > SILENT_SECONDS / 2:  # this process was stopped; the workers too, perhaps
+        if now - self._looked > SILENT_SECONDS / 2:  # this process was suspended, perhaps the workers too
             self._patient_until = now + SILENT_SECONDS
         self._looked = now
         ends = [end for companion in self._companions for end in companion.watch(now)]
@@ -207,7 +207,7 @@ class Supervisor(MPServer):
 
 
 async def _beat(beats: MutableSequence[Any], index: int, supervisor: int, _known: object) -> None:
-    """In the worker: record that the event loop turns; end the process when the supervisor is gone."""
+    """In the worker: record that the event loop runs; end the process when the supervisor is gone."""
     while True:
         beats[index] = time.monotonic()
         if os.getppid() != supervisor:
@@ -229,7 +229,7 @@ def _load(
 
 
 def _run_companion(supervisor: int, run: Callable[[], None], needs: Sequence[int]) -> None:
-    """In the process of a companion: it ends with the supervisor, and holds none of its sockets."""
+    """In a companion's process: end with the supervisor, and close its sockets."""
     _end_with(supervisor, signal.SIGTERM)
     if _is_forked():
         first = 3
@@ -257,9 +257,9 @@ _FIRST_PULL_SECONDS = 20.0
 _BACKLOG = 4096  # the kernel's own limit on most systems
 _HEAD_SECONDS = limit("time for the head of a request", 10.0, "seconds", "the connection is closed")
 _HTTP1 = HTTP1Settings(
-    header_read_timeout=int(1000 * _HEAD_SECONDS),  # a client that dribbles its request is cut off
+    header_read_timeout=int(1000 * _HEAD_SECONDS),  # disconnects a client that sends its request too slowly
     keep_alive=True,
-    max_buffer_size=64 * 1024,  # an endless header or URL is refused by the server itself
+    max_buffer_size=64 * 1024,  # the server itself refuses endless headers and URLs
     pipeline_flush=False,
 )
 
@@ -267,7 +267,7 @@ _HTTP1 = HTTP1Settings(
 def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_in: bool) -> None:
     """Print where the service is and how to try it, then serve until told to stop."""
     _refuse_read_only_home(settings)
-    settings.cursor_secrets(), settings.keys_secrets()  # a worker could not say what is wrong with one
+    settings.cursor_secrets(), settings.keys_secrets()  # checked here: a worker could not report the problem
     _refuse_taken_port(host, port)
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
     try:
@@ -285,11 +285,11 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
     click.echo(f"Sankofa at {address} (MCP at {address}/mcp), {serving}")
     if settings.sandbox_key:
         click.echo(f"Sandbox key: {settings.sandbox_key}")
-        # Answered by every edition, whatever is in it.
+        # Every edition can answer this.
         click.echo(
             f"Try: curl -H 'X-API-Key: {settings.sandbox_key}' '{address}/v1/screen?metric=net_margin'"
         )
-    if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
+    if settings.base_url == Settings.base_url:  # not set: links use the address it listens on
         os.environ["SANKOFA_BASE_URL"] = address
         note_address(settings.home, address)
     if sign_in:
@@ -319,7 +319,7 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
         address=host,
         port=port,
         interface=Interfaces.ASGI,
-        http=HTTPModes.http1,  # to tell the version, granian would wait for a silent client for ever
+        http=HTTPModes.http1,  # to detect the version, granian would wait for a silent client for ever
         factory=True,
         workers=workers,
         runtime_mode=RuntimeModes.st,
@@ -334,10 +334,10 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_SECONDS,
     )
-    # Otherwise a worker that is stopped while it starts would run the inherited handler and never end.
+    # Otherwise a worker stopped during its start would run the inherited handler and never end.
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
     logging.captureWarnings(True)
-    import_module(_APPLICATION.partition(":")[0])  # what is loaded before the fork, the workers share
+    import_module(_APPLICATION.partition(":")[0])  # the workers share what is loaded before the fork
     try:
         server.serve()
     finally:
@@ -346,15 +346,15 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
 
 
 def _current_edition(settings: Settings) -> str | None:
-    """The edition in HOME. A new node of a shared database pulls one first, for as long as that is quick.
+    """The edition in HOME. A new node of a shared database first tries to pull one, within a short time.
 
     Raises StoreUnavailable.
     """
     store = open_store(settings)
     current = store.list_editions().current
     if current is None and shares_ledger(settings):
-        store.ledgers.captured()  # raises where the server does not answer
-        # In a process of its own: pulling takes threads, and this one forks.
+        store.ledgers.captured()  # raises if the server does not answer
+        # In a separate process: pulling uses threads, and this process forks.
         command = [sys.executable, "-c", "from sankofa.cli.main import main; main()", "follow", "--once"]
         with suppress(subprocess.TimeoutExpired):
             subprocess.run(  # noqa: S603 - of this program, with constant arguments
@@ -376,14 +376,14 @@ def _listen_for_metrics(settings: Settings) -> socket.socket:
 
 
 def _serve_metrics(folder: Path, listener: socket.socket) -> None:
-    """In a process of its own, which alone loads what it needs."""
+    """Runs in a separate process, so that only it loads the modules it needs."""
     from sankofa.cli.metrics import serve_metrics
 
     serve_metrics(folder, listener)
 
 
 def _deliver_hooks() -> None:
-    """In a process of its own, while there are hooks and no other process delivers them."""
+    """Runs in a separate process while there are hooks that no other process delivers."""
     from sankofa.cli.hooks import deliver
 
     settings = load()
@@ -393,7 +393,7 @@ def _deliver_hooks() -> None:
 
 
 def _refuse_read_only_home(settings: Settings) -> None:
-    """A server that keeps nothing in HOME needs only to read there. Raises OperatorError for any other."""
+    """Raises OperatorError if HOME is read-only and this server must write to it."""
     written = {
         "keys (SANKOFA_KEYSTORE)": settings.keystore == "embedded:",
         "quotas (SANKOFA_USAGESTORE)": settings.usagestore == "embedded:",
@@ -407,7 +407,7 @@ def _refuse_read_only_home(settings: Settings) -> None:
 
 
 def _refuse_taken_port(host: str, port: int) -> None:
-    """Say plainly that a port is taken, before any worker is started."""
+    """Report a port that is in use before any worker starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -430,7 +430,7 @@ def serve_command(host: str, port: int, workers: int, sign_in: bool) -> None:
 
 
 _ADDRESS: Final = "address"
-"""The file in HOME with the address of the server that was started last."""
+"""The file in HOME with the address of the last server started."""
 
 
 @click.command("open")
@@ -460,13 +460,13 @@ def sign_in_address(current: Settings, base_url: str, path: str = "/") -> str:
 
 
 def note_address(home: Path, address: str) -> None:
-    """Tell `sankofa open` where the server listens. A HOME that cannot be written stops no server."""
+    """Tell `sankofa open` where the server listens. A read-only HOME does not stop the server."""
     with suppress(OSError):
         replace_file(home / _ADDRESS, f"{address}\n".encode(), durable=False)
 
 
 def _served_at(current: Settings) -> str:
-    """BASE_URL where it is set, else where the server that was started last listens."""
+    """BASE_URL if set, else the address of the last server started."""
     if current.base_url == Settings.base_url:
         with suppress(OSError):
             return (current.home / _ADDRESS).read_text(encoding="latin-1").strip() or current.base_url
