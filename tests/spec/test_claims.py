@@ -311,7 +311,7 @@ def test_audit_lists_rows_that_it_cannot_read_and_goes_on(server: LiveServer, tm
     first, second, third, last = done.stdout.splitlines()
     assert done.returncode == 2
     assert "line 2" in first
-    assert "'yesterday' is no date" in first
+    assert "'yesterday' is not a date" in first
     assert "line 3" in second
     assert "expected a number" in second
     assert third.startswith("supported")

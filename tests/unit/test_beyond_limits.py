@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from sankofa.access.keys import _LONGEST, Keys
-from sankofa.access.records import SealedRecords
+from sankofa.access.records import DamagedRecord, SealedRecords
 from sankofa.cli import backup, guard, metrics
 from sankofa.cli.guard import KnownClients
 from sankofa.collect import fetch, network
@@ -305,15 +305,18 @@ def test_a_publisher_may_ask_to_wait_so_long(
 
 @pytest.mark.limit("record of the key store")
 def test_a_record_of_the_key_store_has_a_bound(tmp_path: Path) -> None:
-    async def read(size: int) -> int:
-        store = open_keyvalue(f"embedded:{tmp_path}/keys")
-        await store.put("key:a", b"x" * size)
-        records = SealedRecords(store, (b"secret",))
+    async def stored(letters: int) -> int:
+        records = SealedRecords(open_keyvalue(f"embedded:{tmp_path}/keys"), (b"secret",))
         await records.prepare()
-        return len(await records.get("key:a") or b"")
+        await records.put("key:a", b'{"a":"%b"}' % (b"x" * letters))
+        sealed = await records.get("key:a") or b""
+        records.read("key:a", sealed)
+        return len(sealed)
 
-    assert asyncio.run(read(64 << 10)) == 64 << 10
-    assert asyncio.run(read((64 << 10) + 1)) == 0
+    room = (64 << 10) - asyncio.run(stored(0))
+    assert asyncio.run(stored(room)) == 64 << 10
+    with pytest.raises(DamagedRecord):
+        asyncio.run(stored(room + 1))
 
 
 TESTS = Path(__file__).parent.parent

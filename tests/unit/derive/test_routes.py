@@ -322,7 +322,7 @@ def test_both_years_come_by_the_first_route_that_both_have() -> None:
 @every(
     ("text", "said"),
     [
-        ('x = [{ take = "A B", since = "s", why = "w" }]', "no concept"),
+        ('x = [{ take = "A B", since = "s", why = "w" }]', "neither a concept"),
         ('x = [{ take = "us-gaap:A us-gaap:B", since = "s", why = "w" }]', "expected [+] or -"),
         ('x = [{ take = "us-gaap:A", unless = "@g", since = "s", why = "w" }]', "no group g"),
     ],

@@ -355,7 +355,7 @@ def is_no_persons(identifier: Identifier) -> bool:
     id_type, scheme, value = identifier
     if id_type == "registry" and scheme:
         return not any(
-            codes.fullmatch(scheme) and numbers.fullmatch(value.upper()) for codes, numbers in people_too()
+            codes.match(scheme) and numbers.match(value.upper()) for codes, numbers in people_too()
         )
     return id_type != "aggregator"
 

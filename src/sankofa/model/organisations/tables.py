@@ -169,7 +169,10 @@ def registers() -> Mapping[str, re.Pattern[str]]:
 def people_too() -> Sequence[tuple[re.Pattern[str], re.Pattern[str]]]:
     """Registers in which people have numbers too, and the shapes of these numbers."""
     people = toml_table(__package__, "registers")["people"]
-    return [(re.compile(codes), re.compile(shape)) for codes, shape in people.items()]
+    return [
+        (re.compile(rf"\A(?s:{codes})\Z"), re.compile(rf"\A(?s:{shape})\Z"))
+        for codes, shape in people.items()
+    ]
 
 
 def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
