@@ -91,7 +91,7 @@ class Partial(msgspec.Struct, frozen=True):
 
 def progress_of(partial: Path) -> tuple[int, Partial | None]:
     """The bytes received so far, and the validator they belong to."""
-    if not os.path.exists(f"{partial}.json"):  # noqa: PTH110 - most often; to catch an exception costs more
+    if not os.path.exists(f"{partial}.json"):  # noqa: PTH110 - usual; catching costs more
         return 0, None
     try:
         known = msgspec.json.decode(partial.with_suffix(".json").read_bytes(), type=Partial)
@@ -110,7 +110,7 @@ def note_validator(partial: Path, headers: Mapping[str, str]) -> None:
 
 @contextmanager
 def noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
-    """Notes a small transfer only when it is cut."""
+    """Records a small transfer only if it is interrupted."""
     try:
         yield
     except httpx.TransportError:
@@ -194,12 +194,12 @@ class Fetcher:
             "Accept": "*/*",
             "Accept-Encoding": "gzip",
         }
-        client.headers.update(self._headers)  # once: httpx reads those of a request again for each
+        client.headers.update(self._headers)  # once: httpx parses the headers of a request again each time
 
     def fetch(
         self, call: PlannedRequest, before: LastReply | None, *, conditional: bool = True
     ) -> Fetched | None:
-        """The reply; None if it is as it was, or missing where it may be. Raises CollectFailed."""
+        """The reply; None if unchanged, or if it is missing and may be. Raises CollectFailed."""
         partial = self._folder / hashlib.sha256(call.key.encode()).hexdigest()[:24]
         why = ""
         self._patience.begin_document()
@@ -268,7 +268,7 @@ class Fetcher:
                 target = reply.headers.get("location")
                 if reply.status_code in _REDIRECTS and target:
                     following = url.join(target)
-                    if following.host != url.host:  # what was meant for one host is not for another
+                    if following.host != url.host:  # never send one host's credentials to another
                         headers = {n: v for n, v in headers.items() if n not in call.headers}
                     if reply.status_code == 303:
                         method, body = "GET", b""
@@ -295,14 +295,14 @@ class Fetcher:
         sent: dict[str, str],
     ) -> Fetched | None:
         status = reply.status_code
-        headers = dict(reply.headers)  # a plain one: httpx looks through all of them each time
+        headers = dict(reply.headers)  # a plain loop: httpx scans all headers each time
         if status == 304:
             return None
         if status in (404, 410) and self._collect.may_be_missing:
             return None
         if status == 416:  # the rest of a document that has changed
             forget(partial)
-            raise _Cut("what was begun has changed")
+            raise _Cut("the document changed since the transfer began")
         if status in _AGAIN:
             raise _Cut(f"status {status}", _retry_after(headers))
         if status not in (200, 206):
@@ -336,7 +336,7 @@ class Fetcher:
         size, known = progress_of(partial)
         if resumed and (known is None or not continues(headers, size)):
             forget(partial)
-            raise _Cut("the server sent another part than was asked for")
+            raise _Cut("the server sent a different part than requested")
         expected = headers.get("content-length", "")
         if not resumed:
             if size:
@@ -350,7 +350,7 @@ class Fetcher:
                 f"the reply has {int(expected) + size:,} bytes, more than max_bytes ({most:,})"
             )
         came = 0
-        # Chunks as they come: what a buffer holds back is lost with the connection.
+        # Chunks as they come: bytes held in a buffer are lost with the connection.
         with (
             noted_when_cut(partial, headers),
             open(partial, "ab" if resumed else "wb", opener=open_private) as stream,
@@ -397,7 +397,7 @@ _JOURNALLED: Final = frozenset(
     {"user-agent", "accept", "accept-encoding", "accept-language", "content-type", "range", "if-range"}
     | {"if-none-match", "if-modified-since", "from", "connection"}
 )
-"""Header fields whose values are written down. Any other may be a credential: publishers name them freely."""
+"""Header fields whose values are recorded. Any other may be a credential: publishers name them freely."""
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:

@@ -1,14 +1,14 @@
-"""Connections to publishers: where they may lead, how long they may take, and which replies are refused.
+"""Connections to publishers: allowed addresses, time limits, and refused replies.
 
 OperatorError
-└─ CollectFailed      a source could not be fetched; what was there stays
+└─ CollectFailed      a source could not be fetched; earlier data stays
    ├─ ReplyRefused         a reply is not what it claims to be
    ├─ DeadlinePassed       a document took too long
    └─ Stopped              the operator ended the run
 
-A name is resolved once for each connection, every address that it has is checked, and the connection is made
-to the very address that was checked: a name that changes its mind in between leads nowhere. Every redirect
-goes through the same door. Behind a proxy it is the proxy that resolves names, and decides what it reaches.
+A name is resolved once for each connection, all its addresses are checked, and the connection is made to a
+checked address: changing the name in between has no effect. Redirects are checked the same way. Behind a
+proxy, the proxy resolves names and decides which addresses it reaches.
 """
 
 import base64
@@ -39,7 +39,7 @@ from sankofa.sources.registry import Collect
 
 
 class CollectFailed(OperatorError):
-    """A source could not be fetched; what was there stays."""
+    """A source could not be fetched; earlier data stays."""
 
 
 class ReplyRefused(CollectFailed):
@@ -118,7 +118,7 @@ def _decoded(text: str) -> bytes:
 
 
 def unpacked(path: Path, most: int) -> Iterator[bytes]:
-    """The content of a gzip file, up to a number of bytes. One that was cut shows at its end."""
+    """The content of a gzip file, up to a number of bytes. A truncated file raises at its end."""
     size = 0
     try:
         with gzip.open(path) as stream:
@@ -151,7 +151,7 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def refuse_unsafe(host: str, address: str, *, allow_private: bool) -> None:
-    """Raises ReplyRefused if an address is not one to fetch from.
+    """Raises ReplyRefused if an address may not be fetched from.
 
     Link-local and cloud metadata addresses are always refused, private networks unless allowed.
     """
@@ -180,7 +180,7 @@ def refuse_unsafe_behind_proxy(host: str, *, allow_private: bool) -> None:
 
 
 class Patience:
-    """How long a document may take, and how slowly it may come. Every wait for its publisher looks here."""
+    """How long a document may take, and how slowly it may arrive. Every wait for a publisher checks this."""
 
     def __init__(
         self, collect: Collect, stopped: Callable[[], bool], clock: Callable[[], float] = time.monotonic
@@ -200,7 +200,8 @@ class Patience:
         self._since = 0.0
 
     def look(self, came: int = 0) -> None:
-        """Count bytes that came. Raises Stopped or DeadlinePassed; httpcore.ReadTimeout if they are few."""
+        """Count received bytes. Raises Stopped or DeadlinePassed; httpcore.ReadTimeout if they are too
+        few."""
         now = self._clock()
         if self._stopped():
             raise Stopped("stopped")
@@ -219,7 +220,7 @@ class Patience:
 
 
 class _Backend(httpcore.SyncBackend):
-    """Connects to what was checked, and nothing else; to a proxy, which the operator chose, as it is."""
+    """Connects only to checked addresses; the operator's proxy is not checked."""
 
     def __init__(self, look: Callable[[int], None], *, allow_private: bool, to_proxy: bool) -> None:
         self._look = look
@@ -282,7 +283,7 @@ def open_client(collect: Collect, patience: Patience) -> httpx.Client:
     def transport(proxy: str | None = None) -> httpx.HTTPTransport:
         return guarded_transport(patience.look, allow_private=collect.allow_private, proxy=proxy)
 
-    proxies = getproxies()  # httpx looks for them only where it is given no transport
+    proxies = getproxies()  # httpx reads proxy settings only if no transport is given
     mounts: dict[str, httpx.BaseTransport] = {}
     for scheme in ("http", "https", "all"):
         if address := proxies.get(scheme):
@@ -311,7 +312,7 @@ class HostRates:
         self.sleep(at - time.monotonic())
 
     def hold(self, host: str, seconds: float) -> None:
-        """Send nothing to a host for a while: it asked for that."""
+        """Send nothing to a host for a while, as it asked."""
         with self._lock:
             self._next[host] = max(self._next.get(host, 0.0), time.monotonic() + seconds)
 

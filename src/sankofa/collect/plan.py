@@ -30,7 +30,7 @@ class PlannedRequest(NamedTuple):
     body: bytes
     file_name: str
     hidden: tuple[str, ...]
-    """Secrets in it, not to be written down."""
+    """Secrets in the request, never to be recorded."""
     page: int = 0
     """Page number in its list; 0 for a single document."""
 
@@ -48,7 +48,7 @@ class PlannedRequest(NamedTuple):
 
 
 class RequestList(NamedTuple):
-    """Requests that belong together: one alone, or the pages of a list from the first on."""
+    """Requests that belong together: a single one, or the pages of a list in order."""
 
     first: PlannedRequest
     values: dict[str, Any]
@@ -64,8 +64,8 @@ def hide(text: str, hidden: tuple[str, ...]) -> str:
 def without_credentials(url: str, asked: str | None = None) -> str:
     """An address without a password, and without the values of parameters that are named like credentials.
 
-    With `asked`, the address that a redirect began at, every value that was not asked for is left out too:
-    a publisher signs its addresses under names of its own.
+    With `asked`, the address before the redirects, values that it does not have are left out too, because
+    publishers sign addresses with parameters of any name.
     """
     parts = urlsplit(url)
     known = None if asked is None else set(urlsplit(asked).query.split("&"))
@@ -130,7 +130,7 @@ def next_call(collect: Collect, requests: RequestList, page: int, url: str = "")
     call = _call(collect, requests.template, values, None, 0)
     if url:
         elsewhere = urlsplit(url).netloc != urlsplit(call.url).netloc
-        headers = {} if elsewhere else call.headers  # what is meant for one host is not for another
+        headers = {} if elsewhere else call.headers  # never send one host's credentials to another
         call = call._replace(url=url, headers=headers, file_name=requests.first.file_name)
     return call._replace(page=page, file_name=numbered(call.file_name, page))
 

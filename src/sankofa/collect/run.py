@@ -2,7 +2,7 @@
 
 The documents of a source are ingested in order, so an interrupted collection gives the same captures. All
 pages of a list are fetched before the first is ingested; a list that changes meanwhile is fetched again. A
-slow publisher delays no other source. Where a document fails, the rest of its source waits for the next time.
+slow publisher delays no other source. If a document fails, the rest of its source waits for the next run.
 
 See docs/decisions/collecting.md. See contract: COL-1, COL-2, COL-3, COL-4.
 """
@@ -83,7 +83,7 @@ def _pages(fetcher: Fetcher, collect: Collect, requests: RequestList, state: Sta
         if claims != first:
             raise _Changed
         if fetched.sha256 == before:
-            raise ReplyRefused(f"{call.public_url}: is the same as the page before it")
+            raise ReplyRefused(f"{call.public_url}: is the same as the page before")
         before = fetched.sha256
         if collect.next:
             url = pointed(content, collect.next)
@@ -165,7 +165,7 @@ class _End:
 
 
 _Item = Fetched | CollectFailed | _End | None
-"""None: a document that is as it was."""
+"""None: the document is unchanged."""
 
 
 class _SourceUnderWay:
@@ -214,7 +214,7 @@ class Collector:
         return StateFile(self._settings.home, source.id)
 
     def due_at(self, source: Source) -> datetime | None:
-        """When it is to be fetched again; None if it never was."""
+        """When to fetch it again; None if it was never fetched."""
         last = self.state(source).succeeded_at
         return None if last is None or source.collect is None else last + source.collect.interval
 
@@ -238,8 +238,8 @@ class Collector:
     def take(
         self, ingest: Ingest, started: Callable[[str], None] = lambda name: None
     ) -> SourceOutcome | None:
-        """Ingests one document from any source that has one ready. Returns the outcome of a source that
-        ends with it. Waits briefly if none is ready."""
+        """Ingests one document from any source that has one ready. Returns the source's outcome if it was the
+        last. Waits briefly if none is ready."""
         try:
             one, item = self._ready.get(timeout=_LOOK_SECONDS)
         except queue.Empty:
@@ -351,7 +351,7 @@ class Collector:
         return self._folder / "partial" / source.id
 
     def _tidy(self, source: Source) -> None:
-        """Remove files of a killed collection: complete ones, and all of sources that name people."""
+        """Remove files of a killed collection: complete ones, and all files from sources that name people."""
         folder = self._partials(source)
         if adapters()[source.adapter].names_people:
             shutil.rmtree(folder, ignore_errors=True)

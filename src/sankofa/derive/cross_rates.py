@@ -1,7 +1,7 @@
-"""Cross rates: the one place that says how a rate without a publisher follows from two that were published.
+"""Cross rates: computes a rate that nobody publishes from two published rates.
 
-Only rates of one day are divided: a rate of a week or a month is an average or the last of it, its source
-does not say which, and a quotient of averages is not the average of quotients.
+Only daily rates are divided. A weekly or monthly rate is an average or the last rate, its source does not say
+which, and a quotient of averages is not the average of quotients.
 
 `revision_summary` says how the values of a series were revised after their first release: size, bias and time
 to final.
@@ -30,7 +30,7 @@ _ONE: Final = Decimal(1)
 def cross_rate(base: Decimal, quote: Decimal, *, base_inverted: bool, quote_inverted: bool) -> Decimal:
     """Units of the quote currency for one of the base currency. Both rates are above zero.
 
-    Each is in units of its currency for one of the third, or, inverted, in units of the third for one of its.
+    Each rate is in units of its currency per unit of the third currency or, inverted, the other way round.
     """
     over = _EXACT.multiply(_ONE if quote_inverted else quote, base if base_inverted else _ONE)
     under = _EXACT.multiply(quote if quote_inverted else _ONE, _ONE if base_inverted else base)

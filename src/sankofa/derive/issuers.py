@@ -2,25 +2,25 @@
 
 Everything derived for a single issuer starts here, and each part is computed once.
 
-Restatements for a split of shares: amounts per share and numbers of shares, given anew for other shares.
+Restatements for a split: amounts per share and numbers of shares, restated for the new shares.
 
-No split is ever applied to a figure here. A filing that restates for one is a vintage like any other;
-`split_ratios` finds such filings by what they change. All share figures of earlier periods that a filing
-changes must change by one simple ratio, and either numbers of shares are among them, or the filing states the
-ratio, or it leaves the money figures of those periods alone: restated earnings change earnings per share,
-too.
+No split is ever applied to a figure here. A filing that restates for a split is an ordinary vintage;
+`split_ratios` finds such filings by the figures they change. All share figures of earlier periods that a
+filing changes must change by one simple ratio, and either numbers of shares are among them, or the filing
+states the ratio, or it leaves the money figures of those periods alone: restated earnings change earnings per
+share, too.
 
 See contract: VINT-10.
 
 Statements: for each line item and period, the one figure that represents it on a day.
 
-The figure is the one that the metrics use, for every kind of period: one standard and one currency per
-column, the same routes, conditions and identities. A row is always one reported figure. Where the metrics
+Statements use the same figures as the metrics, for every kind of period: one standard and one currency per
+column, the same routes, conditions and identities. A row is always one reported figure. If the metrics
 compute an item from several figures, or use none, the statement has no row for it.
 
-Some facts are proven to be a line item: `us-gaap:GoldProductsAndServicesRevenue` is all revenue of one miner
-and a part of it at another. A route with `confirm` names such a fact where its equation held on the day of
-the fact's first report. Later reports do not change the name.
+Some facts need proof to be a line item: `us-gaap:GoldProductsAndServicesRevenue` is all revenue of one miner,
+and part of another's. A route with `confirm` names such a fact if its equation held on the day of the fact's
+first report. Later reports do not change the name.
 """
 
 from bisect import bisect_right
@@ -85,7 +85,7 @@ VintagesOf = Mapping[Identity, Sequence[Vintage[Report]]]
 
 
 def split_ratios(reports: Reports, vintages_of: VintagesOf) -> dict[FigureVintage, Decimal]:
-    """The vintages that restate for a split, each with the new shares for an old one."""
+    """The vintages that restate for a split, each with the number of new shares per old share."""
     by_filing: defaultdict[str, list[_Restated]] = defaultdict(list)
     stated: defaultdict[str, dict[float, Decimal]] = defaultdict(dict)
     for identity, reported in reports.items():
@@ -134,7 +134,7 @@ def _restated(figure: FigureVintage, before: Report, after: Report, counts_share
 
 
 def _rounded(value: Decimal, counts_shares: bool) -> tuple[float, float]:
-    """The least and the most that a figure can stand for, without its sign."""
+    """The smallest and largest exact value that rounds to this figure, without its sign."""
     size = float(abs(value))
     exponent = int(value.normalize().as_tuple().exponent)
     last_digit = 10.0 ** (exponent if counts_shares else min(exponent, -2))
@@ -143,7 +143,7 @@ def _rounded(value: Decimal, counts_shares: bool) -> tuple[float, float]:
 
 
 def _common_ratio(changed: Sequence[_Restated], stated: Mapping[float, Decimal]) -> float | None:
-    """The one ratio of all that a filing changed; None if there is none."""
+    """The single ratio that explains all changes of a filing; None if there is none."""
     if len(changed) < 2 and not stated:
         return None
     candidates = [*sorted(stated), *_SIMPLE]
@@ -165,7 +165,7 @@ def _restates_money(vintages_of: VintagesOf, document: str, ends: set[str]) -> b
 
 
 class Issuer:
-    """One issuer; its figures are read from the ledger when they are first asked for."""
+    """One issuer; its figures are read from the ledger on first use."""
 
     def __init__(self, entity: Entity, ledger: Facts, captures: Mapping[int, CaptureInfo]) -> None:
         self.entity = entity
@@ -174,7 +174,7 @@ class Issuer:
         self.rows: dict[tuple[Identity, int, str], Any] = {}
         """Rows of vintages under the name of a line item, made once for all datasets."""
         self.served: list[Any] = []
-        """The same of every fact in served order, once they were asked for."""
+        """The same for every fact, in served order; filled on first use."""
         self._tradable: dict[tuple[date, str | None], date | None] = {}
 
     @cached_property
@@ -198,13 +198,13 @@ class Issuer:
         return [facts for _, facts in self._published.held]
 
     def instant(self, report: Report) -> str | None:
-        """When a register accepted its document. None if only the day is known, or if the instant is after
-        that day."""
+        """When a register accepted the document. None if only the day is known, or if the instant is after
+        it."""
         instant = self._accepted.get(report.document)
         return instant if instant and report.evidenced and instant[:10] <= report.evidenced else None
 
     def tradable_from(self, day: date, instant: str | None) -> date | None:
-        """The first session of the exchange that it was listed on, after something became public."""
+        """The first session of the issuer's exchange after something became public."""
         if (day, instant) in self._tradable:
             return self._tradable[day, instant]
         number = max(bisect_right(self._places, day.isoformat(), key=lambda one: one.day) - 1, 0)
@@ -255,7 +255,7 @@ class _Candidates(NamedTuple):
     """The concepts that may be proven to be a line item."""
 
     served: tuple[str, ...]
-    """The concepts that are the item by themselves: beside one of them nothing else is."""
+    """The concepts that are the item by themselves; no other figure is used beside them."""
     routes: tuple[Route, ...]
     """The concepts to be proven, in the order of the routes."""
 
@@ -306,7 +306,7 @@ def _is_proven(route: Route, known: _Known) -> bool:
 
 @cache
 def _candidates() -> Mapping[str, _Candidates]:
-    """By concept that is not served under any item, and that an equation may show to be one."""
+    """By concept that is served under no item, but that an equation may prove to be an item."""
     routes = table().routes
     own_names = {r.single for of_item in routes.values() for r in of_item if r.served}
     by_concept: dict[str, _Candidates] = {}
@@ -331,7 +331,7 @@ class StatementFigure(NamedTuple):
     identity: Identity
     vintage: Vintage[Report]
     turned: Decimal | None
-    """The figure with its sign turned, where its filing proves that it has the wrong one."""
+    """The figure with its sign turned if its filing proves that the sign is wrong."""
     alternatives: int
     """How many other figures of the period are served under the line item."""
     first: int

@@ -1,10 +1,10 @@
 """How complete and how fresh each dataset is, compared with the floors that its sources set.
 
 Everything is counted as of the ledger's last capture, so that the same ledger gives the same figures. `facts`
-and `releases` count what is served, every vintage of a fact; what was ingested is `facts_in_ledger` and
-`releases_in_ledger`. An age is counted from the newest day of release that a source evidences.
-A floor is the least a measure may be; of age, rejects and restatements it is the most. A floor on something
-that is not measured is UNMEASURED, never a pass.
+and `releases` count served rows, every vintage of a fact; `facts_in_ledger` and `releases_in_ledger` count
+ingested rows. An age is counted from the newest day of release that a source evidences. A floor is a minimum;
+for age, rejects and restatements it is a maximum. A floor on something that is not measured is UNMEASURED,
+never a pass.
 
 See contract: QUAL-1, QUAL-2.
 """
@@ -59,7 +59,7 @@ class Quality(NamedTuple):
 
 
 class ServedFacts(NamedTuple):
-    """The facts of one source that are served, every vintage, and how many evidence their day of release."""
+    """The served facts of one source, every vintage, and how many evidence their day of release."""
 
     facts: int
     dated: int
@@ -191,11 +191,11 @@ class DatasetCounts(NamedTuple):
     figures: dict[str, Decimal]
     by_source: dict[str, dict[str, Decimal]]
     newest: dict[str, str]
-    """The newest release day of each source, where any evidences one."""
+    """The newest evidenced release day of each source."""
 
 
 Recall = Callable[[str, Callable[[], DatasetCounts]], DatasetCounts]
-"""Given the name of a dataset and how to count it: counts it, or knows it from before."""
+"""Takes the name of a dataset and how to count it; counts it, or returns the earlier count."""
 
 
 class Measurement(NamedTuple):

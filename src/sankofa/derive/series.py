@@ -1,11 +1,11 @@
-"""Series and annual tables as the ledger has them: every report of every value, from which vintages follow.
+"""Series and annual tables from the ledger: every report of every value, from which vintages follow.
 
 `/v1/macro` and the signals both read the ledger through this module, so one value has one definition.
 
 An annual table has no release day. Its vintages are numbered by capture: a repeated value adds nothing, a
-changed or emptied one is the next vintage. Annual mode serves the table captured last. Where file names begin
+changed or emptied one is the next vintage. Annual mode serves the table captured last. If file names begin
 with their capture day, the values are also a series (`WDI:NY.GDP.MKTP.CD:NGA`), each known from the first
-capture that shows it: perhaps later than it was published, never earlier.
+capture that shows it: perhaps later than its publication, never earlier.
 """
 
 from collections import defaultdict
@@ -31,11 +31,11 @@ class Series(NamedTuple):
     series_type: str
     frequency: str
     country: str
-    """Alpha-2; empty if the series is of no one country."""
+    """Alpha-2; empty if the series covers no single country."""
 
 
 class SeriesReport(NamedTuple):
-    """One value in one release, as `model.vintages.Reported` wants it."""
+    """One value in one release (`model.vintages.Reported`)."""
 
     value: str | None
     """The figure and its unit: another unit is another vintage."""
@@ -44,7 +44,7 @@ class SeriesReport(NamedTuple):
     figure: str
     unit: str
     note: str
-    """Remarks of its publisher; empty if there are none."""
+    """The publisher's remarks; empty if there are none."""
     location: str
     document: str
     capture_id: int
@@ -63,18 +63,18 @@ class Indicator(NamedTuple):
     country: str
     indicator: str
     name: str
-    """Empty if neither metadata nor a table names it."""
+    """Empty if neither metadata nor a table has a name."""
     unit: str
-    """From the metadata, else from the name, else from the code; empty if none of them has it."""
+    """From the metadata, else from the name, else from the code; empty if all lack it."""
     note: str
     """Remarks about the figures, such as `modeled ILO estimate`; empty if there are none."""
 
 
 class AnnualVintage(NamedTuple):
-    """One value of one year, as the first capture had it that did."""
+    """One value of one year, from the first capture that had it."""
 
     value: str
-    """Its digits; empty if the cell is."""
+    """Its digits; empty if the cell is empty."""
     capture_id: int
     document: str
 
@@ -105,7 +105,7 @@ class MacroMetadata:
             self._of_code[info.code].append((self._sources.get(number), info))
 
     def of_code(self, code: str) -> object:
-        """Everything that is said about a series or an indicator."""
+        """The metadata of a series or an indicator."""
         return self._names.get(code), self._of_code.get(code)
 
     def published(self, capture_id: int, series: str) -> SeriesInfo | None:
@@ -162,7 +162,7 @@ class MacroColumn:
 
     @cached_property
     def series(self) -> list[SeriesVintages]:
-        """The series of the key, or the one that is made from an annual table."""
+        """The series of the key, or the series made from an annual table."""
         if self.country:
             return self._tabled()
         return [self._published(Series(self.code, *kind), captured) for kind, captured in self.published()]
@@ -211,7 +211,7 @@ class MacroColumn:
 
 
 def _years(tables: Iterable[tuple[int, str, Years]]) -> dict[str, AnnualYear]:
-    """The vintages of each year in tables, of which each changed what the ones before it say."""
+    """The vintages of each year, from tables that each changed earlier ones."""
     years: dict[str, AnnualYear] = {}
     for capture_id, document, values in tables:
         for year, value in values.items():
@@ -246,9 +246,9 @@ def series_of(
 
 @lru_cache(maxsize=65536)
 def captured_on(capture: CaptureInfo, document: str) -> int | None:
-    """The day that the name of a table begins with (`2018-08-01-wdi.csv`); None if it tells none.
+    """The day at the start of a table's name (`2018-08-01-wdi.csv`); None if there is none.
 
-    A day after that of the ingestion is no evidence.
+    A day after the ingestion is not evidence.
     """
     day = day_of_name(document or capture.file_name)
     return min(ordinal(day), ordinal(capture.observed_at[:10])) if day else None

@@ -3,9 +3,9 @@
 `RecordedTenders` reads the ledger once in a build. On the way it writes summaries, parties and awards to a
 temporary file and reads them back from there: no body is parsed twice, and memory stays flat.
 
-Vintages of published amounts, of tenders and of the awards an organisation won: a release that does not
-repeat an amount takes nothing back. The same amount again adds nothing, another one is the next vintage, from
-the day of its release on (`model.vintages`). An amount of zero is no amount.
+Published amounts of tenders, and of awards that an organisation won, have vintages. A release without an
+amount withdraws nothing. The same amount adds nothing; a different amount is the next vintage, from the day
+of its release on (`model.vintages`). Zero does not count as an amount.
 """
 
 import os
@@ -43,22 +43,22 @@ _roles = msgspec.json.Decoder(list[list[str]]).decode
 
 
 class Tender(NamedTuple):
-    """One release: its row in the ledger (the body only where asked for), and who is in it."""
+    """One release: its row in the ledger (the body only on request), and its parties."""
 
     row: ReleaseRow
     summary: ReleaseSummary
     parties: list[tuple["Resolved", list[str]]]
     """Each with its roles."""
     awards: "list[Award] | None" = None
-    """Where they were read before; else they are in the body (`derive.tenders`)."""
+    """Awards read before; otherwise they are in the body (`derive.tenders`)."""
     closing: str | None = None
-    """The instant in UTC at which the tender closes, where its body was read and has one."""
+    """The instant in UTC at which the tender closes, if its body was read and has one."""
     flag_facts: FlagFacts = NO_FACTS
-    """What indicators of red flags read in its body, where that was read."""
+    """The input of red flag indicators from its body, if the body was read."""
 
 
 class Resolved(NamedTuple):
-    """A party that may be named, and the organisation it was matched with."""
+    """A party that may be named, and its matched organisation."""
 
     name: str
     country: str
@@ -100,7 +100,7 @@ class Tenders:
 
     @cached_property
     def _parties(self) -> dict[str, "_Party | None"]:
-        """By party_id; None if the evidence is gone: a record was withdrawn or a table corrected."""
+        """By party_id; None if the evidence is gone because a record was withdrawn or a table corrected."""
         by_id: dict[str, _Party | None] = {}
         for party_id, name, country, identifiers, evidence, _ in self._evidenced:
             by_id[party_id] = None
@@ -112,7 +112,7 @@ class Tenders:
     def _cleaned_again(
         self, row: ReleaseRow, summary: ReleaseSummary
     ) -> tuple[ReleaseRow, ReleaseSummary, list[tuple[Resolved, list[str]]]]:
-        """The release as it would be ingested today."""
+        """The release as it would be ingested now."""
         body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
         parties = self._evidenced
         cleaned = clean_again(body.encode(), summary, row.country, parties.gate, parties.persons.token)
@@ -129,7 +129,7 @@ class Tenders:
 
 
 class _Party(NamedTuple):
-    """A party that may be named, and who it may be."""
+    """A party that may be named, and its candidate organisations."""
 
     named: Resolved
     asked: PartyQuestion
@@ -203,7 +203,7 @@ def awards(tender: Tender) -> list[Award]:
 
 
 def _read_whole(tender: Tender) -> Tender:
-    """A release with what its body says of awards and of its closing."""
+    """A release with the awards and closing time from its body."""
     body = _read(tender.row.body)
     end = body.tender and body.tender.tenderPeriod and body.tender.tenderPeriod.endDate
     by_name = {_key(party.name): party.match.service_id for party, _ in tender.parties}
@@ -304,11 +304,12 @@ class ReportedAmount(NamedTuple):
 
 
 class TenderValues:
-    """Which releases of a country began a vintage of their tender's value; arrays with one item a release."""
+    """Which releases of a country started a vintage of their tender's value; arrays with one item per
+    release."""
 
     def __init__(self, tenders: Iterable[Tender]) -> None:
         self.numbers = array("i")
-        """The vintage that the release began; 0 if its value was not new."""
+        """The vintage that the release started; 0 if its value was not new."""
         self.untils = array("i")
         """The day that vintage was replaced."""
         days, moments = array("i"), array("i")
@@ -329,7 +330,7 @@ class TenderValues:
                 days.append(ordinal(row.release_date[:10]))
                 moments.append(moment)
         for reported in by_process.values():
-            # The newest release has the lowest moment; of one instant, the higher id is the later.
+            # The newest release has the lowest moment; within one instant, the higher id is later.
             amount_reports = [
                 ReportedAmount(amounts[n], days[n], (-moments[n], n), numbers[n]) for n in reported
             ]
@@ -344,7 +345,7 @@ class ReportedAward(NamedTuple):
     """An award to one organisation in one release; see `model.vintages.Reported`."""
 
     value: str | None
-    """None if the release says that it is no award (any more)."""
+    """None if the release says that it is not or no longer an award."""
     available: int
     order: tuple[object, ...]
     award_id: str
@@ -357,7 +358,7 @@ class ReportedAward(NamedTuple):
 
 
 def awards_won(tenders: Tenders) -> dict[str, list[Vintage[ReportedAward]]]:
-    """By service_id the vintages of every award it won, the newest release first, then by ocid and award."""
+    """By service_id: the vintages of every award it won, newest release first, then by ocid and award."""
     reports: defaultdict[str, defaultdict[tuple[str, ...], list[ReportedAward]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -388,7 +389,7 @@ def _won(tender: Tender, position: int, award: Award) -> Iterator[tuple[str, Rep
 
 
 def _day(award: Award, released: str) -> str:
-    """The day of the award; the day of release where the award is dated in the future."""
+    """The day of the award; the day of release if the award is dated later."""
     return award.day if award.day and award.day <= released else released
 
 

@@ -23,7 +23,7 @@ Texts = tuple[str, ...]
 
 
 class FactColumns(NamedTuple):
-    """Facts by column: one fact has the same position in each."""
+    """Facts by column: the values of a fact share one position."""
 
     concept: list[str]
     unit: list[str]
@@ -62,7 +62,7 @@ def _columns(stored: str) -> list[list[Any]]:
 
 
 def facts_in(stored: str, documents: Collection[str]) -> Iterable[Texts]:
-    """The stored facts, if any is of one of these documents."""
+    """The stored facts of these documents, if any."""
     held, _ = _coded(_split(stored)[DOCUMENT])
     return () if held.isdisjoint(documents) else zip(*_columns(stored), strict=True)
 
@@ -92,7 +92,7 @@ _FACTS: Final = 20_000
 _MOST_FACTS: Final = 10 * _FACTS
 """Facts after which they are appended although there may be more of their subject."""
 _TOLD: Final = "SELECT capture_id, told FROM fact WHERE subject = ? AND source_id = ?"
-# What a source dates has its place in time, whenever it arrives.
+# Rows that a source dates have their place in time, whenever they arrive.
 _ABSORB_DATED_RECORDS = """
     INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
 """
@@ -101,13 +101,13 @@ _SAID: Final = {
     "link": (("identifier", "source_id"), "subject"),
     "spell": (("identifier", "source_id", "subject", "first_day"), "last_day"),
 }
-"""By table, the columns that say what an undated row is about, and the one that says something of it."""
+"""By table, the columns that identify the subject of an undated row, and the column that holds its value."""
 
 
 @cache
 def _absorb_undated(table: str, *, repeated: bool) -> str:
-    """Append staged rows that say something else than the row now in force. A `repeated` file, which is
-    read again, says nothing new, whatever was said since."""
+    """Append staged rows whose value differs from the current row. A `repeated` file appends nothing, even if
+    the value has changed since."""
     key, said = _SAID[table]
     same = [f"r.{column} = s.{column}" for column in (*key, said)]
     if not repeated:
@@ -125,7 +125,7 @@ ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true
 
 
 def holds_record(session: LedgerRows, subject: str) -> bool:
-    """Whether a register has a record of it; a name in somebody's template is none."""
+    """Whether a register has a record of the subject. A name in somebody's template does not count."""
     return any(True for _ in session.query(_RECORDS, (subject,)))
 
 
@@ -134,7 +134,7 @@ Triple = tuple[str, str, str]
 
 
 class Persons:
-    """Identifiers proven to be natural persons', known only by keyed hash and the capture that proved it."""
+    """Identifiers proven to belong to natural persons: only the keyed hash and the capture that proved it."""
 
     def __init__(self, key: bytes, proven: Iterable[tuple[str, int]]) -> None:
         self._key = key
@@ -145,7 +145,7 @@ class Persons:
 
     @property
     def mark(self) -> str:
-        """The keyed hash of a known text: shows whether a ledger was begun with another key."""
+        """The keyed hash of a known text: shows whether the ledger was created with another key."""
         return self.hashed("sankofa")
 
     def keyed_alike(self, marks: Iterable[str]) -> bool:
@@ -158,7 +158,7 @@ class Persons:
         return known
 
     def proven_by(self, subjects: Iterable[str]) -> int:
-        """The newest capture that proved any of these a person, of each the first that did; 0 for none."""
+        """The newest capture that proved any of these a person, by first proof; 0 if none."""
         return max((self._proven[self.hashed(subject)] for subject in subjects if subject in self), default=0)
 
     def add(self, subject: str, capture_id: int) -> str:
@@ -172,12 +172,12 @@ class Persons:
         return hmac.digest(self._key, subject.encode(), "sha256").hex()
 
     def token(self, text: str) -> str:
-        """Tells a text that must not be shown from others like it."""
+        """Identifies a text that must not be shown."""
         return self.hashed(f"token:{text}")[:12]
 
 
 class CleanedRelease(NamedTuple):
-    """A release as it enters the ledger: nothing in it names a person."""
+    """A release ready for the ledger: it names no natural person."""
 
     triple: Triple
     digest: str
@@ -205,7 +205,7 @@ class RecordKind(StrEnum):
 
 
 CleanedCopy = Callable[[RecordKind, Any], None]
-"""Writes down what is taken from a file, once nothing in it names a person."""
+"""Writes the releases accepted from a file, after all names of persons are removed."""
 
 
 @dataclass
@@ -253,7 +253,7 @@ class Capture:
         self.source_id = source_id
         self.file_name = file_name
         self.shown_path = file_name
-        """Where the file is in the folder that was named, for the rejects file."""
+        """Path of the file inside the folder that was named, for the rejects file."""
         self.observed_at = observed_at
         self.repeated = repeated
         """Whether these very bytes were read from this source already."""
@@ -279,11 +279,11 @@ class Capture:
 
     @property
     def is_news(self) -> bool:
-        """Whether it said anything that its source had not said before."""
+        """Whether the file had anything new from its source."""
         return bool(self.counts.appended or self.appended_in_passing)
 
     def is_person(self, subject: str) -> bool:
-        """Whether it was proven to be a natural person: then nothing of it may be written anywhere."""
+        """Whether the subject was proven a natural person: nothing about it may be written anywhere."""
         return subject in self.persons
 
     def fact(self, fact: Fact) -> None:
@@ -320,7 +320,7 @@ class Capture:
             self.flush()
 
     def acceptance(self, acceptance: Acceptance) -> None:
-        """Counted as no row of its own: it comes with the record or the figures of a filing."""
+        """Not counted as a row: it comes with the record or the figures of a filing."""
         if acceptance.subject in self.persons:
             return
         if self.cleaned_copy is not None:
@@ -355,7 +355,7 @@ class Capture:
             self.withhold_hashed(self.persons.add(key, self.id))
 
     def withhold_hashed(self, hashed: str) -> None:
-        """Remember a proven person, of whom the hash alone is known."""
+        """Remember a proven person, known only by hash."""
         self._withheld.append((hashed, self.source_id, self.id))
         if self.cleaned_copy is not None:
             self.cleaned_copy(RecordKind.PERSON, hashed)
@@ -386,7 +386,7 @@ class Capture:
         self.appended_in_passing += tally.in_passing
 
     def _flush_facts(self) -> None:
-        """Append what the source has not told before of each subject."""
+        """Append what is new from the source about each subject."""
         rows: list[Row] = []
         appended = 0
         for subject, facts in self._facts.items():

@@ -1,9 +1,9 @@
 """Who is who: records that share a strong identifier are one organisation (contract: ENT-1, ENT-2, ENT-7).
 
-Two different LEIs are never merged: an identifier that both claim is a conflict, reported and
-left unresolved, but for a LEI, which stays with the organisation recorded under it. A subject
-proven to be a natural person is no organisation, whatever else was filed under its identifier. The
-oldest service_id of a merged organisation survives, the others go on answering as aliases.
+Two different LEIs are never merged: an identifier that both claim is a conflict, reported and left
+unresolved. Only a LEI stays with the organisation recorded under it. A subject proven to be a natural person
+is never an organisation, whatever else was filed under its identifier. A merged organisation keeps its oldest
+service_id; the others still answer, as aliases.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ from sankofa.model.records import Profile
 
 
 class Statement(NamedTuple):
-    """The profile in force of one subject in one source, and the capture that brought it."""
+    """The current profile of one subject in one source, and its capture."""
 
     subject: str
     source_id: str
@@ -32,12 +32,12 @@ class Statement(NamedTuple):
 
     @property
     def register(self) -> str:
-        """The source; empty for a record of the LEI register, of which sources hold copies."""
+        """The source; empty for records of the LEI register, because several sources hold copies of them."""
         return "" if self.subject.startswith("lei:") and not self.profile.secondary else self.source_id
 
 
 class Relation(NamedTuple):
-    """A successor, predecessor or parent of an organisation, and the days on which it was."""
+    """A successor, predecessor or parent of an organisation, and the days of the relationship."""
 
     kind: str
     relationship: str
@@ -45,12 +45,12 @@ class Relation(NamedTuple):
     value: str
     """The service_id of a successor or predecessor, the LEI of a parent."""
     first: str
-    """The first day; empty if it always was."""
+    """The first day; empty if there is no known beginning."""
     until: str
-    """The day after the last; `NEVER` while it is."""
+    """The day after the last; `NEVER` while it lasts."""
     evidence: Statement
     named: tuple[tuple[str, str, str | None], ...] = ()
-    """From each day on, the service_id and the legal name of a parent; empty if it is not known."""
+    """The service_id and legal name of the parent from each day on; empty if unknown."""
 
 
 class Claim(NamedTuple):
@@ -60,13 +60,13 @@ class Claim(NamedTuple):
     source_ref: str
     capture_id: int
     first: str = ""
-    """The first day on which it is; empty if no source says."""
+    """The first day; empty if no source gives it."""
     last: str = ""
-    """The last day; empty while it is."""
+    """The last day; empty while it lasts."""
 
     @property
     def until(self) -> str:
-        """The day after the last; later than every day while it is."""
+        """The day after the last; later than every day while it lasts."""
         return _following(self.last) if self.last else NEVER
 
 
@@ -82,9 +82,9 @@ class Entity:
     claims: list[Claim] = field(default_factory=list)
     """One for each identifier currently held, in the order of the identifiers."""
     past: list[Claim] = field(default_factory=list)
-    """Those of days that ended, in the same order."""
+    """Identifiers whose days ended, in the same order."""
     earlier: list[Statement] = field(default_factory=list)
-    """Profiles that a later one of the same subject and source replaced, oldest first."""
+    """Profiles replaced by a later one from the same subject and source, oldest first."""
     relationships: Sequence[Statement] = ()
     """What records of relationships say about its parents."""
     relations: Sequence[Relation] = ()
@@ -125,19 +125,19 @@ class Resolution:
     entities: list[Entity]
     conflicts: list[Conflict]
     crosswalk_since: str | None
-    """The day from which on identifiers are known; empty if always, None if none were loaded."""
+    """The first day on which identifiers are known; empty if always, None if none were loaded."""
     proven: int
-    """The newest capture that proved somebody a natural person of whom the ledger holds rows from before: an
-    edition made earlier may name them. 0 if there is none."""
+    """The newest capture that proved somebody a natural person after the ledger already held rows about them.
+    Editions made earlier may name them. 0 if there is none."""
     first_seen: dict[str, int] = field(default_factory=dict)
     """By subject, the first capture that has it."""
 
 
 class IssuedIds:
-    """The service_ids that organisations have in the whole ledger, for an edition that leaves sources out.
-
-    An organisation keeps its id though the record it was first known by is left out. Where two are told apart
-    again that a left-out source had made one, the id stays with the one it was made for, else with the older.
+    """The service_ids of organisations in the whole ledger, for an edition that leaves sources out. An
+    organisation keeps its id even if its first record is left out. If a left-out source had merged two
+    organisations, they are separate again: the id stays with the organisation it was made for, else with the
+    older one.
     """
 
     def __init__(self, whole: "Resolution") -> None:
@@ -230,9 +230,9 @@ def resolve(
 def _histories(
     ledger: LedgerReader, captures: dict[int, CaptureInfo], relationships: defaultdict[str, list[Statement]]
 ) -> Iterator[tuple[list[Statement], Statement]]:
-    """For each subject in each register, the profiles that were replaced, and the newest, each as first said.
+    """For each subject in each register, the replaced profiles and the newest, each as first received.
 
-    Records of relationships are no profiles: they are put into `relationships`.
+    Records of relationships are not profiles: they go into `relationships`.
     """
 
     def order(one: Statement) -> tuple[object, ...]:
@@ -251,7 +251,7 @@ def _histories(
 
 
 def strongest_first(statements: Iterable[Statement]) -> list[Statement]:
-    """A register's record before names that come with figures; then by identifier, dated ones first."""
+    """Sorts register records before names that come with figures; then by identifier, dated records first."""
 
     def rank(one: Statement) -> tuple[object, ...]:
         profile = one.profile
@@ -272,7 +272,7 @@ def _entity(
     left: tuple[set[str], set[str]],
     captures: dict[int, CaptureInfo],
 ) -> Entity:
-    """`left` has the identifiers that are nobody's, and those that are not the subject's own either."""
+    """`left` has the identifiers that belong to nobody, and those that are not the subject's own."""
     unresolved, disputed = left
     several = len(subjects) > 1
     oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s)) if several else subjects[0]
@@ -311,8 +311,8 @@ def _entity(
 
 
 def _is_organisation(entity: Entity) -> bool:
-    """Whether anything held shows that it is no natural person (contract: GATE-9). A name does: it is stored
-    on evidence alone. An identifier with a first day does not, or a later one would change earlier views."""
+    """Whether stored data shows that the subject is not a natural person (contract: GATE-9). A name does: it
+    is stored only on evidence. An identifier with a first day does not: it would change earlier views."""
     if entity.legal_name:
         return True
     undated = (claim.identifier for claim in (*entity.claims, *entity.past) if not claim.first)
@@ -321,7 +321,7 @@ def _is_organisation(entity: Entity) -> bool:
 
 
 def _joined(spells: Iterable[Claim]) -> list[Claim]:
-    """The spells of an identifier, those that overlap or follow each other as one."""
+    """The spells of an identifier; spells that overlap or follow each other are joined."""
     joined: list[Claim] = []
     for claim in sorted(spells, key=lambda one: (one.first, one)):
         if joined and claim.first <= joined[-1].until:
@@ -366,8 +366,8 @@ def _merge(
 def _shared(
     subjects: Iterable[str], claims: dict[str, list[Claim]]
 ) -> tuple[list[tuple[str, set[str]]], set[str]]:
-    """The strong identifiers that more than one subject claims: few, however many there are; and those that
-    were given away and used again, which join only who claims them on the same days."""
+    """The strong identifiers that more than one subject claims (always few), and the reused ones, which join
+    only subjects that claim them on the same days."""
     owner: dict[str, str] = {}
     dated = defaultdict[str, list[tuple[str, str, str]]](list)
     shared: dict[str, set[str]] = {}
@@ -397,7 +397,7 @@ def _shared(
 
 
 def _at_once(spells: Iterable[tuple[str, str, str]]) -> list[set[str]]:
-    """The subjects of spells (first day, day after the last, subject), by those that overlap."""
+    """The subjects of spells (first day, day after the last, subject), grouped by overlap."""
     groups: list[set[str]] = []
     latest = ""
     for first, until, subject in sorted(spells):

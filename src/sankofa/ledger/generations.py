@@ -1,9 +1,9 @@
 """Generations of a source: how files are withdrawn from a ledger in which nothing is ever deleted.
 
 The rows of a file depend on earlier files: a table is stored as its changes, and a repeated row is stored
-once. So hiding a file's rows is not enough. Instead the source begins a new generation, into which every
-other file is read again. The old generation stays in the ledger and is read no more. A generation is stored
-under the id of its source followed by its number.
+once. So hiding a file's rows is not enough. Instead the source starts a new generation, and every other file
+is read again into it. The old generation stays in the ledger, unread. A generation is stored under the id of
+its source followed by its number.
 
 `FilteredSession` hides withdrawn generations and sources that may not be redistributed.
 Rows captured again appear under their first capture number. Parties and persons are never hidden.
@@ -24,7 +24,7 @@ import msgspec
 from sankofa.engines.ledger_store import LedgerRows, Row
 
 GENERATION_MARK: Final = "#"
-"""Between the id of a source and the generation: in no id, and sorted before any character of one."""
+"""Separates a source's id from the generation: in no id, and sorted before every character of one."""
 _WITHDRAWALS: Final = (
     "SELECT capture_id, source_id, generation, observed_at, capture, file_name, everywhere, reason, "
     "withdrawn FROM withdrawal ORDER BY capture_id"
@@ -40,20 +40,20 @@ class WithdrawnFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Withdrawal(NamedTuple):
-    """A tombstone: what of a source is to be passed over, and why."""
+    """A tombstone: which captures of a source are skipped, and why."""
 
     number: int
     """Its own, in the order of the captures."""
     source_id: str
     generation: int
-    """The generation that the source began with it."""
+    """The generation that the source started with this tombstone."""
     observed_at: str
     capture: int
-    """The one capture that was named, else 0."""
+    """The capture that was named, else 0."""
     file_name: str
     """The file that was named, else empty."""
     everywhere: bool
-    """Whether editions that hold it are withdrawn too."""
+    """Whether editions with the withdrawn rows are withdrawn too."""
     reason: str
     files: tuple[WithdrawnFile, ...]
 
@@ -77,14 +77,14 @@ class Generations:
     def __init__(self, session: LedgerRows) -> None:
         self._current: dict[str, int] = {}
         self.withdrawn: list[str] = []
-        """The generations that are passed over, as they are stored."""
+        """The skipped generations, by stored id."""
         for source_id, generation in session.query(
             "SELECT source_id, generation FROM withdrawal ORDER BY capture_id"
         ):
             self.withdrawn.append(stored_id(source_id, generation - 1))
             self._current[source_id] = generation
         self.stands_for: dict[int, int] = {}
-        """By capture, the one that it replaces."""
+        """By capture, the capture that it replaces."""
         if self._current:
             self.stands_for = dict(session.query("SELECT capture_id, stands_for FROM recapture"))
 
@@ -99,7 +99,7 @@ class Generations:
 
     @property
     def current_names(self) -> dict[str, str]:
-        """By stored id, the source: of those that began another generation."""
+        """Sources that started another generation, by stored id."""
         return {stored_id(source_id, number): source_id for source_id, number in self._current.items()}
 
 
@@ -126,12 +126,12 @@ _BY_CAPTURE: Final = frozenset({"indicator", "release", "series_info"})
 _DATED: Final = _BY_SOURCE | _BY_CAPTURE | {"party", "seal", "withheld_party"}
 _TABLE: Final = re.compile(r"\b(FROM|JOIN) (\w+)(?: AS (\w+))?")
 _PER_CAPTURE: Final = 1 << 32
-"""A release's number is that of its capture times this, and its place in the file (`ledger.tenders`)."""
+"""A release's number is its capture's number times this, plus its position in the file (`ledger.tenders`)."""
 
 
 class CaptureFilter(NamedTuple):
-    """The rows of some captures. The ledger only grows: with every capture that there is now, these are the
-    rows there are now, whatever is appended later."""
+    """The rows of some captures. With all captures of today this is the ledger of today, because the ledger
+    only grows."""
 
     captures: frozenset[int]
     stands_for: Mapping[int, int]
@@ -163,12 +163,12 @@ class _CutSession(ABC):
 
     @abstractmethod
     def _cut(self, named: re.Match[str]) -> str:
-        """A table that a SELECT names, without what is left out."""
+        """A table that a SELECT names, without the hidden rows."""
 
 
 class PastSession(_CutSession):
-    """A ledger session as of a capture: its SELECTs omit later rows, but for files that were captured again
-    in place of earlier ones. Persons and withdrawals are those of today."""
+    """A ledger session as of a capture: its SELECTs omit later rows, except those of files captured again in
+    place of earlier ones. Persons and withdrawals are always the current ones."""
 
     def __init__(self, session: LedgerRows, last_capture: int) -> None:
         super().__init__(session)
@@ -208,14 +208,14 @@ class FilteredSession(_CutSession):
         if not self._renames:
             return f"{word} (SELECT * FROM {table} WHERE {condition}) AS {alias or table}"  # noqa: S608 - quoted
         columns = ", ".join(self._read(column) for column in columns_of(table))
-        # The condition is about the columns as they are stored, so it has a SELECT of its own.
+        # The condition is about stored columns, so it needs its own SELECT.
         return (
             f"{word} (SELECT {columns} FROM (SELECT * FROM {table} WHERE {condition}) AS t "  # noqa: S608 - quoted
             f"LEFT JOIN recapture AS m ON m.capture_id = t.capture_id) AS {alias or table}"
         )
 
     def _read(self, column: str) -> str:
-        """A column as it would be, had nothing been withdrawn or captured again."""
+        """The value of a column if nothing had been withdrawn or captured again."""
         if column == "source_id":
             cases = " ".join(f"WHEN {_quoted([s])} THEN {_quoted([i])}" for s, i in self._renames.items())
             return f"CASE t.source_id {cases} ELSE t.source_id END AS source_id"

@@ -50,24 +50,24 @@ REASONS_SHOWN: Final = 5
 _MOST_REASONS: Final = 100
 _LONGEST_REASON: Final = 300
 _FOR_COUNTS: Final = 100_000
-"""Bytes of the bound that are left for the counts."""
+"""Bytes of the limit that are reserved for the counts."""
 _OTHER: Final = "other reasons"
 
 
 class RejectsFile:
-    """The rejected rows of a command, file by file. Those of a file that fails as a whole are left out."""
+    """The rejected rows of a command, file by file. Files that fail as a whole are left out."""
 
     def __init__(self, path: Path | None, reasons: list[str]) -> None:
-        """`reasons` takes the first ones, for the operator. Without a path no file is written."""
+        """`reasons` collects the first rejects, for the operator. Without a path no file is written."""
         self._path = path
         self._reasons = reasons
         self.written: Path | None = None
-        """The file, once it has a row."""
+        """The file; None until it has a row."""
 
     @contextmanager
     def of(self, capture: Capture, shown_path: str) -> Iterator[Callable[[Rejected], None]]:
-        """Takes the rejects of one file. They are written at its end: its name may turn out to name somebody
-        who is withheld."""
+        """Takes the rejects of one file. They are written at its end, because the file's own name may name a
+        withheld person."""
         capture.shown_path = shown_path
         reasons: list[str] = []
         listed: list[dict[str, Any]] = []
@@ -111,7 +111,7 @@ def _line(row: dict[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-_LONGEST_KEY = limit(  # what every engine can hold in an index
+_LONGEST_KEY = limit(  # a length that every engine can index
     "document, concept and location of a fact", 600, "characters", "the row is rejected"
 )
 _MAY_BE_EMPTY = ("ocds",)
@@ -119,7 +119,7 @@ _MAY_BE_EMPTY = ("ocds",)
 _MOST_REJECTED_AT_FIRST = limit(
     "rejected rows before the first accepted one", 100_000, "rows", "the file is refused"
 )
-"""Rows rejected without one accepted, after which a file is of another format."""
+"""Rows rejected before the first accepted one, after which a file counts as another format."""
 
 
 @dataclass
@@ -170,9 +170,9 @@ def ingest(
 ) -> Summary:
     """Read files of one source into the ledger. A file of another format fails alone.
 
-    What is rejected is named by its path inside one of the `folders`. Bytes come to the `vault` before rows
-    come to the ledger; `exchange` says how they were fetched. With `dry_run` everything is read, gated and
-    counted, and nothing is kept.
+    Rejects name the file by its path inside one of the `folders`. Bytes are stored in the `vault` before rows
+    enter the ledger; `exchange` says how they were fetched. `dry_run` reads, gates and counts everything, and
+    stores nothing.
     """
     source.refuse_unless_redistributable()
     summary = Summary(source.id)
@@ -216,7 +216,7 @@ def ingest(
 
 
 def _path_inside(path: Path, folders: Sequence[Path]) -> str:
-    """A path as the operator who named one of the folders thinks of it; else the name of the file."""
+    """The path relative to the folder that the operator named; else the name of the file."""
     inside = [path.relative_to(folder).as_posix() for folder in folders if path.is_relative_to(folder)]
     return min(inside, key=len, default=path.name)
 
@@ -240,7 +240,7 @@ def read_into(
 
 
 def _placed(records: Iterable[Record], country: str) -> Iterator[Record]:
-    """A source that is of one country says so once: a series without one is of it."""
+    """A source with one country declares it once: series without a country get it."""
     for record in records:
         if isinstance(record, SeriesColumn) and not record.country:
             yield record._replace(country=country)
@@ -286,7 +286,7 @@ def _counts_again(capture: Capture, withdrawal: Withdrawal) -> str:
 
 
 def files_under(paths: Iterable[Path]) -> list[Path]:
-    """The files named, and those inside the folders named, in a stable order."""
+    """The named files, and the files inside the named folders, in a stable order."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -389,7 +389,7 @@ def _has_long_text(record: EntityRecord, most: int) -> bool:
 
 
 def _date_fault(record: EntityRecord, latest: str) -> str | None:
-    """Why a record counts from its capture and not from the day it gives."""
+    """Why a record counts from its capture instead of from its own date."""
     if not record.effective:
         return None
     fault = out_of_range("its last update", record.effective[:10], latest)

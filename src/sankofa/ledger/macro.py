@@ -1,10 +1,10 @@
-"""Columns of observations on their way into the ledger: only what a source had not said before is appended.
+"""Observation columns entering the ledger: only values that are new from their source are appended.
 
-An annual table replaces what its source said before, so a column is kept as what it changed; where its file
-name begins with a day, as what it changed in the tables up to that day too. A series tells
-vintages by their release dates, so every one is kept that is not held yet, whatever order they arrive in;
-if no release date is evidenced the day of capture stands for it, and only a value other than the one in
-force is new. What is of a day or year still to come was not observed: a forecast is skipped.
+An annual table replaces the source's earlier table, so only a column's changes are stored. If the file name
+begins with a day, changes against the tables up to that day are stored too. A series identifies vintages by
+release date: every new vintage is stored, whatever the order of arrival. Without an evidenced release date
+the day of capture is used, and only a value that differs from the current one is new. Values for future days
+or years are forecasts and are skipped.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ from sankofa.model.records import Rejected
 _BATCH = 5_000
 _SERIES_BATCH = 200_000
 _NEW_YEAR = "-01-01"
-# CROSS JOIN: SQLite then begins with the few columns at hand, and finds what is held of each by its key.
+# CROSS JOIN: SQLite then starts from the few columns of the file and looks up the stored rows by key.
 _HELD_ANNUAL = """
     SELECT a.country, a.indicator, a.document, a.told FROM staged_annual AS s CROSS JOIN annual AS a
     WHERE a.country = s.country AND a.indicator = s.indicator AND a.source_id = ?
@@ -47,7 +47,7 @@ _HELD_KINDS = """
     SELECT a.series, a.series_type, a.frequency, a.source_id, a.told
     FROM staged_series AS s CROSS JOIN series AS a WHERE a.series = s.series
 """
-# By source: what one calls an indicator must stand without what another calls it.
+# By source: an indicator's name from one source must not depend on another source.
 _NAMES_BY_SOURCE = """
     SELECT i.indicator, i.name FROM indicator AS i JOIN capture AS c ON c.capture_id = i.capture_id
     WHERE c.source_id = ? ORDER BY i.indicator, i.capture_id
@@ -56,7 +56,7 @@ _INFO_BY_SOURCE = """
     SELECT i.code, i.name, i.unit FROM series_info AS i JOIN capture AS c ON c.capture_id = i.capture_id
     WHERE c.source_id = ? ORDER BY i.code, i.capture_id
 """
-_FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
+_FORGET_STAGED = {  # appends nothing: it only empties the staging table
     "annual": "INSERT INTO annual SELECT * FROM staged_annual WHERE 1 = 0",
     "series": "INSERT INTO series SELECT * FROM staged_series WHERE 1 = 0",
 }
@@ -66,7 +66,7 @@ _years = msgspec.json.Decoder(dict[str, str | None]).decode
 _reported_values = msgspec.json.Decoder(list[ReportedValue]).decode
 
 Years = dict[str, str | None]
-"""By year a figure; empty if it was withdrawn, None if the table no longer has the year."""
+"""Figures by year; empty if withdrawn, None if the table no longer has the year."""
 
 
 class Tally(NamedTuple):
@@ -90,7 +90,7 @@ class MacroCapture:
         self._day = observed_at[:10]
         self._latest = latest_day(self._day)
         self._repeated = repeated
-        """The very same file was captured before: nothing in it is news."""
+        """The very same file was captured before: nothing in it is new."""
         self._known_source = any(session.query("SELECT 1 FROM capture WHERE source_id = ?", (source_id,)))
         self._touched: set[tuple[str, str]] = set()
         self._annual: list[AnnualColumn] = []
@@ -103,7 +103,7 @@ class MacroCapture:
         self._forecasts = self._appended = self._unchanged = self._in_passing = 0
 
     def annual(self, column: AnnualColumn) -> Iterator[Rejected]:
-        """Yields the years that no source may name; such a year is neither set nor withdrawn."""
+        """Yields the years that no source may name; they are neither set nor withdrawn."""
         given, this_year = column.values, self._day[:4]
         if given and not EARLIEST <= min(given) + _NEW_YEAR <= max(given) + _NEW_YEAR <= self._day:
             faults = ((year, self._refusal("year", year + _NEW_YEAR)) for year in given)
@@ -120,7 +120,7 @@ class MacroCapture:
             self.flush()
 
     def series(self, column: SeriesColumn) -> Iterator[Rejected]:
-        """Raises nothing; yields what no source may say. A rate is of the country it is quoted in."""
+        """Yields what no source may say; raises nothing. A rate's country is that of the quoted currency."""
         observed: list[ReportedValue] = []
         day = self._day
         for value in column.values:
@@ -146,12 +146,12 @@ class MacroCapture:
         return out_of_range(field, day, self._latest)
 
     def refused(self) -> Iterator[Rejected]:
-        """The values of series whose key is another series already, of what was flushed since the last."""
+        """Values flushed since the last call whose key already belongs to another kind of series."""
         refused, self._refused = self._refused, []
         yield from refused
 
     def describe(self, info: SeriesInfo) -> None:
-        """The metadata of a code; the last where a file has it twice."""
+        """The metadata of a code; the last if a file has several."""
         self._info[info.code] = info
 
     def flush(self) -> None:
@@ -190,7 +190,7 @@ class MacroCapture:
         for column in self._annual:
             key = (column.country, column.indicator)
             news = _news(column, held[key])
-            if day := day_of_name(column.document):  # also what is news to the tables up to that day
+            if day := day_of_name(column.document):  # also changes against the tables up to that day
                 news = _news(column, _known_on(day, dated[key])) | news
             if self._repeated:
                 before = dated[key] if day else dated[key] + undated[key]
@@ -226,7 +226,7 @@ class MacroCapture:
             for value in column.values:
                 dated = self._dated(value, known, column)
                 if dated is None:
-                    # A rate that is not quoted is no row of the file; an empty value in our template is one.
+                    # A rate without a quote is not a row of the file; an empty value in our template is.
                     self._unchanged += bool(value.value) or not column.on_its_day
                 else:
                     known.add(dated)
@@ -268,7 +268,7 @@ class MacroCapture:
         self._series = admitted
 
     def _dated(self, value: ReportedValue, held: "_Held", column: SeriesColumn) -> ReportedValue | None:
-        """The vintage with the day it became public; None if the source said so before."""
+        """The vintage with the day it became public; None if it is not new from this source."""
         figure = (value.value, value.unit if value.value else "")
         if value.release:
             return None if (value.date, value.release, *figure) in held.said else value
@@ -345,7 +345,7 @@ def _news(column: AnnualColumn, before: Years) -> Years:
 
 
 def _known_on(day: str, dated: list[tuple[str, Years]]) -> Years:
-    """What the tables dated up to a day say; each only has what it changed."""
+    """The state of the tables dated up to a day; each table stores only its changes."""
     known: Years = {}
     for _, values in sorted((one for one in dated if one[0] <= day), key=itemgetter(0)):
         known.update(values)
@@ -353,7 +353,7 @@ def _known_on(day: str, dated: list[tuple[str, Years]]) -> Years:
 
 
 class _Held:
-    """The values of one series from one source so far."""
+    """The stored values of one series from one source."""
 
     def __init__(self, *, every: bool) -> None:
         self._every = every
@@ -377,7 +377,7 @@ def read_annual(rows: Iterable[Row]) -> Iterator[tuple[int, str, Years]]:
 
 
 def read_series(rows: Iterable[Row]) -> list[tuple[str, str, str, int, str, list[ReportedValue]]]:
-    """Stored rows of one key with their values; of several kinds, the one that it is (`SeriesKinds`)."""
+    """Stored rows of one key with their values; `SeriesKinds` decides between rows of several kinds."""
     columns = [(*row, _reported_values(values)) for *row, values in rows]
     if len({column[:2] for column in columns}) > 1:
         kinds = SeriesKinds()

@@ -1,9 +1,9 @@
 """Which organisation a party of a release is.
 
 A party matches by identifier, by a decision of the operator, by a name that only one organisation of its
-country has, or by a name that is written a little differently from that of only one. What was known on the
-day of the release decides; where nobody has the name or number yet, the day on which the first organisation
-with it is known. So an organisation that comes later changes no earlier match (contract: LOCK-5).
+country has, or by a name that is close to that of only one. Matching uses what was known on the day of the
+release. If nobody has the name or number yet, it uses the day on which the first organisation with it is
+known. So an organisation that comes later changes no earlier match (contract: LOCK-5).
 
 See contract: ENT-3, ENT-4, ENT-9, ENT-10.
 """
@@ -156,7 +156,7 @@ class _SimilarNames:
                 self._blocks[block].append(number)
 
     def like(self, name: str) -> Iterator[tuple[float, _Holder]]:
-        """The organisations with a name like it, with the score of each name."""
+        """Organisations with a similar name, with the score of each name."""
         asked = name_words(name, self._country)
         blocks = sorted((self._blocks.get(block, ()) for block in _blocks(asked)), key=len)
         near = {number for block in blocks[:_BLOCKS] if len(block) <= _LARGEST_BLOCK for number in block}
@@ -168,12 +168,12 @@ class _SimilarNames:
 
 
 def _blocks(words: NameWords) -> set[str]:
-    """The letters that the words begin with, and those of all words together."""
+    """The first letters of each word, and of all words together."""
     return {word[:_BLOCK] for word in words.words} | {f" {words.joined}"}
 
 
 class PartyMatcher:
-    """Made once from everything that is resolved; every question after that is a look-up."""
+    """Built once from all resolved organisations; every question after that is a look-up."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class PartyMatcher:
         self._names: defaultdict[str, list[tuple[str, _Holder]]] = defaultdict(list)
         """By country, each name as written."""
         self._named: dict[str, dict[str, _Holders]] = {}
-        """By country that was asked for, and name in its normal form."""
+        """By country asked for and normalised name."""
         self._registered: dict[tuple[str, str], _Holder] = {}
         """By service_id and register."""
         for entity in entities:
@@ -221,11 +221,11 @@ class PartyMatcher:
         return PartyQuestion(self, name, country, identifiers)
 
     def match(self, name: str, country: str, identifiers: Sequence[tuple[str, str]]) -> Match:
-        """Which organisation a party of a release of today is."""
+        """Which organisation a party is, for a release of today."""
         return self.ask(name, country, identifiers).on(FOREVER - 1)
 
     def own_id(self, service_id: str) -> str | None:
-        """The service_id of the organisation that has this one, or had it."""
+        """The service_id of the organisation that has or had this identifier."""
         return self._own_id.get(service_id)
 
     def like(self, name: str, country: str) -> list[tuple[float, _Holder]]:
@@ -234,9 +234,9 @@ class PartyMatcher:
         return list(self._similar[country].like(name))
 
     def named(self, name: str, country: str) -> _Holders:
-        """Who has a name in a country, or had it, or will.
+        """Organisations that have, had or will have this name in a country.
 
-        Registers have names of all countries, and releases are of few.
+        Registers have names for all countries; releases come from few.
         """
         if (known := self._named.get(country)) is None:
             known = self._named[country] = {}
@@ -248,7 +248,7 @@ class PartyMatcher:
 
 
 class PartyQuestion:
-    """A party of releases, and the organisations that it may be."""
+    """A party of releases, and its candidate organisations."""
 
     def __init__(
         self, matcher: PartyMatcher, name: str, country: str, identifiers: Sequence[tuple[str, str]]
@@ -264,7 +264,7 @@ class PartyQuestion:
     def on(self, day: int) -> Match:
         """The organisation, by what was known on the day of a release.
 
-        Nobody then: by what was known on the first day after it on which somebody is recognised.
+        If nobody matches then, it uses the first later day on which somebody is recognised.
         """
         while True:
             days = self._days
@@ -298,7 +298,7 @@ class PartyQuestion:
         if confirmed := self._confirmed():
             return Match(confirmed, "review", 1.0)
         known = [one for one in self._named if one.is_known(day, on)]
-        # A name belongs to who has it, then to who had it.
+        # A name belongs to its current holder, else to a former one.
         holder = _only([one for one in known if one.has(on)] or known)
         if holder and self._may_be(holder, day, on):
             return Match(holder, "name", 1.0)
@@ -309,7 +309,7 @@ class PartyQuestion:
         return match
 
     def candidates(self, day: int = FOREVER - 1, on: int = FOREVER - 1) -> list[Candidate]:
-        """The organisations of its country with a name like it that it may be, the most alike first."""
+        """Candidate organisations of its country with a similar name, most similar first."""
         best: dict[str, float] = {}
         for score, holder in self._like:
             if holder.is_known(day, on):
@@ -368,7 +368,7 @@ def _only(holders: Iterable[_Holder]) -> str | None:
 
 
 def _as_identifiers(identifiers: Sequence[tuple[str, str]]) -> Iterator[tuple[bool, str]]:
-    """Those that are well formed, as `str(Identifier)`, with whether each is a LEI."""
+    """The well-formed identifiers, as `str(Identifier)`, each with whether it is a LEI."""
     for scheme, value in identifiers:
         is_lei = scheme.upper() in LEI_SCHEMES
         with suppress(ValueError):
@@ -392,12 +392,12 @@ def register_of(identifier: str) -> str:
 
 
 def normalised(name: str) -> str:
-    """A name as two writers of it agree: case, accents, punctuation and the spelling of its form aside."""
+    """A name normalised for comparison: case, accents, punctuation and spelling of its form removed."""
     return " ".join(filter(None, (_SPELLED.get(word, word) for word in search_form(name).split())))
 
 
 def named_key(name: str, country: str = "") -> str:
-    """How a natural person who trades under the name of a company is remembered (by keyed hash alone).
+    """The keyed hash by which a natural person who trades under a company's name is remembered.
 
     Older versions remembered the country too."""
     return f"name:{country}:{normalised(name)}"
@@ -416,7 +416,7 @@ def person_keys(name: str, identifiers: Identifiers, country: str) -> list[str]:
 def party_evidence(
     name: str, identifiers: Identifiers, country: str, persons: Persons, holds_record: Callable[[str], bool]
 ) -> str | None:
-    """The evidence that a party is an organisation. What a register says about it outweighs its name."""
+    """The evidence that a party is an organisation. A register's record outweighs the name."""
     if persons.proven_by(person_keys(name, identifiers, country)):
         return None
 
@@ -447,8 +447,7 @@ class EvidencedParties:
     """The parties of a ledger, checked by the gate again: a record may be withdrawn, a table corrected."""
 
     def __init__(self, ledger: LedgerReader, recall: Recall = lambda _, make: make()) -> None:
-        """`recall` gives what was made under a name of the same parties by the same code before, or has it
-        made."""
+        """`recall` returns a stored result for the same name, parties and code, or computes it."""
         self.ledger = ledger
         self.gate = Gate(self._evidence)
         self._recall = recall
@@ -483,7 +482,7 @@ class EvidencedParties:
 
     @property
     def proven(self) -> int:
-        """The newest capture that proved a party a natural person; 0 for none."""
+        """The newest capture that proved a party a natural person; 0 if none."""
         return max(map(self._proven, self._parties), default=0)
 
     def _proven(self, party: Party) -> int:
@@ -502,7 +501,7 @@ class EvidencedParties:
 
 
 def _alone(party: Party) -> bool:
-    """Whether the evidence follows from what the party is called and known by: of a LEI the record counts."""
+    """Whether the evidence depends only on the party's name and identifiers. For a LEI the record counts."""
     return not any(scheme.strip().upper() in LEI_SCHEMES for scheme, _ in party.identifiers)
 
 

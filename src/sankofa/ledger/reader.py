@@ -21,15 +21,15 @@ from sankofa.model.provenance import source_ref
 from sankofa.model.records import Profile
 
 GATE_MARK: Final = ""
-"""The source of the one row that is nobody: it tells which key the hashes are made with."""
+"""The source of the marker row, which names no person and shows which key made the hashes."""
 
 
 _MATCH: Final = "match:"
-"""Before what is decided about a party in the table of links; no scheme of an identifier."""
+"""Prefix of decisions about parties in the table of links; it is not an identifier scheme."""
 
 
 class CaptureInfo(NamedTuple):
-    """Which source, under which licence class, was captured when."""
+    """The source, licence class and time of a capture."""
 
     source_id: str
     observed_at: str
@@ -50,7 +50,7 @@ class CaptureInfo(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """How much the ledger holds of a source."""
+    """How many rows the ledger holds from a source."""
 
     captures: int
     rows: int
@@ -68,7 +68,7 @@ class Linked(NamedTuple):
 
 
 class ReleaseRow(NamedTuple):
-    """A release as the ledger has it; `summary`, `parties` and `body` are JSON."""
+    """A stored release; `summary`, `parties` and `body` are JSON."""
 
     ocid: str
     release_id: str
@@ -82,13 +82,13 @@ class ReleaseRow(NamedTuple):
 
 
 class Facts(Protocol):
-    """Where the facts of a subject are read."""
+    """Where to read the facts of a subject."""
 
     def facts(self, subject: str) -> FactColumns:
         """The facts of one subject by column, in the order of their texts."""
 
     def acceptances(self, subject: str) -> dict[str, str]:
-        """By document of one subject, the instant of its acceptance: the last where sources differ."""
+        """When each document of one subject was accepted; the last time if sources differ."""
 
 
 _NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
@@ -112,7 +112,7 @@ class LedgerReader:
         partial: bool = False,
         capture_filter: CaptureFilter | None = None,
     ) -> None:
-        """`capture_filter` selects facts and acceptances; other rows are as the session has them."""
+        """`capture_filter` selects facts and acceptances; other rows are not filtered."""
         self._rows = rows
         self._gate_key = gate_key
         self._filter = capture_filter
@@ -124,7 +124,7 @@ class LedgerReader:
         return generations.withdrawals(self._rows)
 
     def holdings(self) -> dict[str, Holding]:
-        """How much is held of each source, without what was withdrawn."""
+        """How many rows each source has, without withdrawn ones."""
         passed_over = set(Generations(self._rows).withdrawn)
         held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
         for stored, counts in self._rows.query("SELECT source_id, counts FROM capture"):
@@ -176,7 +176,7 @@ class LedgerReader:
         return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
 
     def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
-        """(subject, source_id, effective, profile, capture_id); of each subject and source, newest last."""
+        """(subject, source_id, effective, profile, capture_id); newest last for each subject and source."""
         decode = msgspec.json.Decoder(Profile).decode
         for subject, source_id, effective, profile, capture_id in self._rows.query(
             "SELECT subject, source_id, effective, profile, capture_id FROM entity_record "
@@ -185,7 +185,7 @@ class LedgerReader:
             yield subject, source_id, effective, decode(profile), capture_id
 
     def links(self) -> Iterator[Linked]:
-        """What each source says now: the links that it gave last, and the spells that it dated since."""
+        """The current statement of each source: its last links, and the spells it dated since."""
         undated: dict[tuple[str, str], tuple[str, list[Linked]]] = {}
         for identifier, source_id, effective, subject, location, capture_id in self._rows.query(
             "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
@@ -272,7 +272,7 @@ class LedgerReader:
         return [c for (c,) in self._rows.query("SELECT DISTINCT country FROM release ORDER BY country")]
 
     def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
-        """A country's releases in the order they are served, each as corrected last.
+        """A country's releases in the order they are served, each with its last correction.
 
         Content that several sources publish alike is attributed to the first of them.
         """
@@ -316,8 +316,8 @@ class LedgerReader:
                 yield party_id, name, country, decode(identifiers), evidence, first
 
     def _named_parties(self) -> dict[str, int]:
-        """The parties of the releases that are read, each with the first capture that names it: a party is
-        stored once, whichever file names it."""
+        """The parties of the releases that are read, each with the first capture that names it. A party is
+        stored once, even if several files name it."""
         decode = msgspec.json.Decoder(list[list[str]]).decode
         first: dict[str, int] = {}
         for parties, capture_id in self._rows.query("SELECT parties, capture_id FROM release"):
@@ -348,7 +348,7 @@ class LedgerReader:
         return dict(self._rows.query(_NAMES))
 
     def series_info(self) -> Iterator[tuple[int, SeriesInfo]]:
-        """(capture_id, what metadata say of a series or indicator), by code, oldest first."""
+        """(capture_id, metadata of a series or indicator) by code, oldest first."""
         for capture_id, *info in self._rows.query(_INFO):
             yield capture_id, SeriesInfo(*info)
 

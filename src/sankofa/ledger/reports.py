@@ -1,10 +1,10 @@
 """The published reports of an issuer: the ledger's rows of each fact, from which its vintages are made.
 
 This module alone decides which figures are published, on which day each became known, and the order of two
-reports of one day. Facts and derived values both read the ledger through it.
+reports on one day. Facts and derived values both read the ledger through it.
 
 The SEC publishes one filing twice: as companyfacts with the real dates, and in its Financial Statement Data
-Sets with month ends and a number of quarters. Where the ledger has both, the one with real dates is served.
+Sets with month ends and a number of quarters. If the ledger has both, facts with real dates are served.
 
 See contract: PER-7.
 """
@@ -31,7 +31,7 @@ _Reported = tuple[str, str, str, str, int]
 
 
 def real_and_rounded(held: Held, captures: Mapping[int, CaptureInfo]) -> tuple[Held, Held]:
-    """The facts with real dates; and those with rounded ones that no fact with real dates repeats."""
+    """Facts with real dates, and facts with rounded dates that no fact with real dates repeats."""
     numbers = {number for _, facts in held for number in set(facts.capture_id)}
     rounding = {number for number in numbers if captures[number].rounds_dates}
     if not rounding:
@@ -71,7 +71,7 @@ def _reported(facts: FactColumns) -> Iterator[tuple[_Reported, int]]:
 
 
 def _is_close(ends: set[int] | None, day: int) -> bool:
-    """Whether a period that ends on one of the days can be what was rounded to end on this one."""
+    """Whether a period that ends on one of the days can be rounded to end on this day."""
     if not ends:
         return False
     return any(day + step in ends for step in range(-ROUNDED_WITHIN, ROUNDED_WITHIN + 1))
@@ -93,7 +93,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     value: str | None
     available: int
     evidenced: str
-    """The day of publication that the source evidences; empty if it evidences none."""
+    """The day of publication that the source evidences; empty if there is none."""
     subject: str
     document: str
     location: str
@@ -151,7 +151,7 @@ class Published:
         self._told_rounded = self._periods(rounded)
 
     def _periods(self, held: list[tuple[str, FactColumns]]) -> Counter[_Told]:
-        """How many figures became known of each period on each day."""
+        """How many figures of each period became known on each day."""
         counts: Counter[_Told] = Counter()
         for _, facts in held:
             known = facts.available_at if self._dated else self._known(facts)
@@ -161,7 +161,7 @@ class Published:
         return counts
 
     def _known(self, facts: FactColumns) -> list[str]:
-        """The days on which facts became known: those of their captures where the source evidences none."""
+        """The days on which facts became known: the day of capture if the source evidences none."""
         return [
             day or self._captures[capture_id].observed_at[:10]
             for day, capture_id in zip(facts.available_at, facts.capture_id, strict=True)
@@ -183,9 +183,9 @@ class Published:
         ]
 
     def first_days(self) -> dict[tuple[str, str], int]:
-        """The first day, not before its end, on which a period was reported, by its start and end.
+        """By start and end of a period: the first day, from its end on, on which it was reported.
 
-        Empty if that takes the reports themselves: one of them withdraws a figure, or evidences no day.
+        Empty if only the reports can tell, because one withdraws a figure or evidences no day.
         """
         if not self._dated or any("" in facts.value for _, facts in self._facts):
             return {}
@@ -198,8 +198,8 @@ class Published:
     def reports(self, whole: Container[str] = frozenset()) -> Reports:
         """The reports of each fact.
 
-        Reports that merely repeat a figure are left out: they add nothing to what is known when. For the
-        concepts of `whole` all are there: they tell which filings have a figure.
+        Reports that only repeat a figure are left out. The concepts in `whole` keep all reports, because they
+        show which filings have a figure.
         """
         reports: Reports = {}
         for subject, facts in self._facts:
@@ -217,11 +217,11 @@ class Published:
     def _gather(
         self, reports: Reports, subject: str, rows: Iterable[_Fact], *, every: bool, whole: Container[str]
     ) -> None:
-        """Put the rows of a subject, which are ordered by fact and then by day, to the reports of each.
+        """Add the rows of a subject, ordered by fact and then by day, to the reports of each fact.
 
-        Unless every one is wanted, those that repeat the figure of the day before them are left out: half of
-        a filing are comparatives. Which of several figures of one day is the last is told elsewhere, so next
-        to such a day nothing is left out.
+        Unless all are wanted, rows that repeat the previous day's figure are left out: half of a filing is
+        comparatives. Other code decides which of several figures of one day is last, so nothing is left out
+        next to such a day.
         """
         same_fact: list[Report] = []
         c = u = e = s = same_day = same_value = ""
@@ -263,7 +263,7 @@ def _published(facts: FactColumns) -> FactColumns:
 
 
 def _first_captures(reports: list[Report]) -> list[Report]:
-    """A document that evidences no day is known from its first capture: a later one moves nothing."""
+    """A document without an evidenced day is known from its first capture; later ones change nothing."""
     if all(report.evidenced for report in reports):
         return reports
     first: dict[tuple[str, str | None], int] = {}
@@ -278,7 +278,7 @@ def _first_captures(reports: list[Report]) -> list[Report]:
 
 
 def _mark_recaptured(reports: list[Report]) -> None:
-    """Marks figures that several captures have in one place of one document; the first stays unmarked."""
+    """Marks figures captured several times in the same place of a document; the first stays unmarked."""
     if len({report.document for report in reports}) == len(reports):
         return
     first: dict[tuple[str, ...], int] = {}

@@ -1,13 +1,12 @@
 """Reads stored files again: to withdraw a file, and to fill an empty ledger from the vault.
 
-A withdrawal is a tombstone, and the source's next generation without the file. Rows that came before it do
-not depend on it and are copied. Files that came after are read again from their bytes where these are held,
-as they were read then: so a row that a withdrawn file gave stays only where a valid file gives it too, and is
-that file's. Where the bytes are not held the rows are copied, and rows that the file merely repeated are
-missing until it is ingested again: `Withdrawn.not_read_again` names it.
+A withdrawal appends a tombstone, and the source's next generation without the file. Earlier rows do not
+depend on the file and are copied. Later files are read again from their stored bytes, as they were read then.
+So a withdrawn file's row stays only if a valid file has it too, and then belongs to that file. If a later
+file's bytes are not stored, its rows are copied, and rows that it only repeated are missing until it is
+ingested again: `Withdrawn.not_read_again` names it.
 
-A replay reads every file of the vault in order, under the number, the instant, the name and the licence class
-that it had then.
+A replay reads every file of the vault in order, with its original number, time, name and licence class.
 
 See contract: ING-9.
 """
@@ -103,7 +102,7 @@ class Withdrawn(NamedTuple):
     valid: int
     """Files of the source that are not withdrawn."""
     not_read_again: list[str]
-    """Later files that may have repeated what was withdrawn, and whose bytes are not held."""
+    """Later files that may have repeated withdrawn rows, and whose bytes are not stored."""
 
 
 def withdraw(
@@ -121,7 +120,7 @@ def withdraw(
 ) -> Withdrawn:
     """Append a tombstone for a source, or for one capture or file of it, in one transaction with the rest.
 
-    `appended` is called with its number before it lasts; `number` is that of a replay. Raises OperatorError
+    `appended` is called with its number before the commit; `number` is set in a replay. Raises OperatorError
     if there is nothing to withdraw.
     """
     if not reason.strip() or len(reason) > _LONGEST_REASON:
@@ -195,7 +194,7 @@ class _Again:
     def take(
         self, number: int, held: list[FileOfSource], chosen: set[FileOfSource], bytes_of: VaultFiles | None
     ) -> list[str]:
-        """Returns the files that came after what is withdrawn, and could not be read again."""
+        """Returns the files that came after the withdrawn one and could not be read again."""
         numbers = {file: n for n, file in enumerate((f for f in held if f not in chosen), number)}
         # An unchanged file gave no row, so nothing depends on it.
         first = min((file.number for file in chosen if file.counts), default=None)

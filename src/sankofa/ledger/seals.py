@@ -3,8 +3,7 @@
 Every row has a digest. A capture is sealed with the sum of the digests of its rows, table by table: a sum
 does not depend on the order in which rows are read, so one scan of each table checks all captures at once.
 The seals form a chain that is keyed with the gate secret, so a capture that was altered, removed or put in
-another place shows, and nobody without the secret can seal it again. See
-docs/decisions/sealed-ledger.md.
+another place shows, and only the holder of the secret can seal it again. See docs/decisions/sealed-ledger.md.
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +26,7 @@ _CAPTURE_COLUMN: Final = {
     "capture": 0, "recapture": 0, "withdrawal": 0, "indicator": 1, "annual": 2, "series": 4,
     "series_info": 1, "unchanged_file": 0,
 }  # fmt: skip
-"""Where capture_id is not the last column."""
+"""Tables whose capture_id is not the last column."""
 # Releases are read through two indexes, each of which can be damaged by itself.
 _ORDERS: Final = {
     "release": (
@@ -65,7 +64,7 @@ class Checked(NamedTuple):
 
 
 class RowSums:
-    """The digests of rows, summed by capture and table; of rows of no capture each by itself."""
+    """The digests of rows, summed by capture and table. Rows without a capture are kept separately."""
 
     def __init__(self) -> None:
         self.by_table: defaultdict[str, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -79,10 +78,10 @@ class RowSums:
             return
         at, sums = _CAPTURE_COLUMN.get(table, -1), self.by_table[table]
         from_bytes = int.from_bytes
-        for row in rows:  # as `add_encoded`, written out: it is done for every row that is ingested
+        for row in rows:  # same as `add_encoded`, inlined: it runs for every ingested row
             sums[row[at]] += from_bytes(blake2b(_encode_row(row), digest_size=_DIGEST).digest(), "little")
         if 0 in sums:
-            self.loose[_content({table: sums.pop(0)})] += 1  # the gate's mark, the only one that there is
+            self.loose[_content({table: sums.pop(0)})] += 1  # the gate's mark, the only row of its kind
         self.rows += len(rows)
 
     def add_encoded(self, table: str, rows: Iterable[tuple[int, bytes]]) -> None:
@@ -128,7 +127,7 @@ def verify(session: LedgerSession, key: bytes) -> Checked:
 
 
 def contents(session: LedgerSession) -> dict[int, str]:
-    """By capture, the sums of the digests of its rows: equal where the rows are."""
+    """By capture, the sums of its rows' digests: equal if the rows are equal."""
     sums = _scan(session)
     return {number: sums.content(number) for number in sums.captures()}
 
@@ -232,7 +231,7 @@ def _key(secret: bytes) -> bytes:
 
 
 def is_keyed_with(session: LedgerSession, key: bytes) -> bool:
-    """Whether the first seal was made with this secret: then a chain that breaks later is damage."""
+    """Whether the first seal was made with this secret. If so, a later break in the chain is damage."""
     try:
         for row in session.query(_SEALS + " LIMIT 1"):
             seal = _Seal(*row)

@@ -19,12 +19,12 @@ PARENT: Final = "parent"
 def states(
     entity: Entity, captures: Mapping[int, CaptureInfo]
 ) -> Iterator[tuple[str, list[Statement], list[Claim]]]:
-    """The profiles and identifiers of an organisation from each day on that they changed (contract: LOCK-4).
+    """The profiles and identifiers of an organisation, by the day each changed (contract: LOCK-4).
 
-    The first profile of a source stands for the time before it, back to the day its register recorded the
-    organisation. A later one is known from the day the source updated it. Where the source names no such day,
-    or the one of the profile before, it is known from the day of its file.
-    The first day is the empty text, unless nothing was known before a register recorded it.
+    The first profile of a source also covers the time before it, back to the day its register recorded the
+    organisation. A later profile is known from the day the source updated it, or from the day of its file if
+    the source gives no update day or repeats that of the previous profile. The first day is the empty text,
+    unless nothing was known before a register recorded the organisation.
     """
     dated = list(profiles_by_day(entity, captures))
     held = [*entity.claims, *entity.past]
@@ -40,7 +40,7 @@ def states(
     if any(claim.first for claim in held):
         beginning = min(days, default="")
         start = min(beginning, *(claim.first for claim in held if claim.first))
-        # The first record stands for the time before an older spell.
+        # The first record also covers the time before an older spell.
         days = days - {beginning} | {start}
         dated = [(start if day == beginning else day, until, one) for day, until, one in dated]
         first_day = {one: start if day == beginning else day for one, day in first_day.items()}
@@ -58,7 +58,7 @@ def states(
 
 
 def date_numbers(entity: Entity, captures: Mapping[int, CaptureInfo]) -> None:
-    """Give the numbers that a register changed their first and last days, which records alone tell."""
+    """Set the first and last days of numbers that a register changed; only records have them."""
     profiles = list(profiles_by_day(entity, captures))
     first_of: dict[tuple[str, str], Statement] = {}
     days = defaultdict[str, list[tuple[str, str, Statement]]](list)
@@ -85,7 +85,7 @@ def date_numbers(entity: Entity, captures: Mapping[int, CaptureInfo]) -> None:
 
 
 def is_dated(entity: Entity) -> bool:
-    """Whether anything known about an organisation may have a day."""
+    """Whether anything known about an organisation may be dated."""
     return bool(
         entity.past
         or entity.relations
@@ -96,12 +96,12 @@ def is_dated(entity: Entity) -> bool:
 
 
 class Placed(NamedTuple):
-    """Where an organisation was from a day on; empty texts where that is not known."""
+    """Location of an organisation from a day on; empty texts if unknown."""
 
     day: str
     country: str
     exchanges: tuple[str, ...]
-    """Those that it was listed on, in the order of its listings."""
+    """The exchanges it was listed on, in the order of its listings."""
 
 
 def places(entity: Entity, captures: Mapping[int, CaptureInfo]) -> list[Placed]:
@@ -117,7 +117,7 @@ def places(entity: Entity, captures: Mapping[int, CaptureInfo]) -> list[Placed]:
 
 
 def _parent_days(entity: Entity) -> Iterator[str]:
-    """The days on which a parent, or the name of one, changed."""
+    """The days on which a parent or its name changed."""
     for one in entity.relations:
         if one.kind == PARENT:
             yield one.first
@@ -129,7 +129,7 @@ def _parent_days(entity: Entity) -> Iterator[str]:
 def profiles_by_day(
     entity: Entity, captures: Mapping[int, CaptureInfo]
 ) -> Iterator[tuple[str, str, Statement]]:
-    """Every profile with the day from which on it is known and that of the next; empty where there is none.
+    """Every profile with the day it is known from and the day of the next profile; empty if there is none.
 
     In order for each subject and register.
     """
@@ -143,7 +143,7 @@ def profiles_by_day(
 
 
 def first_records(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, int]]:
-    """Each source that describes it, with the day from which on its first record is; 0 if that has none."""
+    """Each source that describes it, with the first day of its first record; 0 if that has no day."""
     first: dict[str, int] = {}
     for text, _, one in profiles_by_day(entity, captures):
         day = ordinal(text) if text else 0
@@ -154,7 +154,7 @@ def first_records(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterat
 def _days(
     own: Sequence[Statement], day: str, captures: Mapping[int, CaptureInfo]
 ) -> Iterator[tuple[str, Statement]]:
-    """Records in their order, the first from `day` on, each later one from the day it was updated."""
+    """Records in order: the first from `day` on, each later one from the day of its update."""
     yield day, own[0]
     for before, one in pairwise(own):
         updated = "" if one.effective == before.effective else one.effective[:10]
@@ -220,10 +220,10 @@ def _parents(
     captures: Mapping[int, CaptureInfo],
     first_file: Mapping[str, str],
 ) -> Iterator[Relation]:
-    """Who consolidated it, on which days.
+    """The parents that consolidated it, with their days.
 
-    The first record stands for the time before it, back to the day it was registered, unless a file of a
-    source of its records is from before its last update. Then, as for each later record, that update counts.
+    The first record also covers the time before it, back to the day of registration, unless a file from a
+    source of its records is older than its last update. Then that update counts, as for later records.
     """
     own = _changes(one for one in entity.relationships if one.profile.relationship == relationship)
     if not own:
@@ -242,7 +242,7 @@ def _parents(
 
 
 def _changes(records: Iterable[Statement]) -> list[Statement]:
-    """The records that changed the parent, oldest first; one that ends another relationship changes none."""
+    """The records that changed the parent, oldest first, without those that end another relationship."""
     changes: list[Statement] = []
     for one in sorted(records, key=lambda one: (one.effective, not one.profile.ended)):
         last = changes[-1] if changes else None

@@ -1,7 +1,7 @@
 """The ledger for writing, for backups and for restores; `reader` reads it.
 
-The clock dates captures for good, so a doubtful clock is refused: one more than a day behind the newest
-capture, more than a year ahead of it, or more than a day ahead of every file in HOME and every input file.
+The clock dates captures for good, so a clock is refused if it is more than a day behind the newest capture,
+more than a year ahead of it, or more than a day ahead of every file in HOME and every input file.
 """
 
 import json
@@ -103,13 +103,13 @@ class Ledger(LedgerReader):
         return LedgerReader(FilteredSession(self._rows, source_ids), self._gate_key, partial=True)
 
     def go_back_to(self, last_capture: int) -> None:
-        """Read from now on what had been captured by then, without what was withdrawn and without persons
-        that were proven since."""
+        """Read the ledger as of a capture from now on, without withdrawn rows and without persons proven
+        since."""
         self._rows = PastSession(self._session, last_capture)
 
     @contextmanager
     def verified_snapshot(self) -> Iterator[None]:
-        """Reads inside see one verified state of the ledger, whatever is ingested meanwhile. Raises
+        """Reads inside see one verified state of the ledger, unaffected by other ingests. Raises
         LedgerDamaged."""
         with self._session.snapshot():
             self.verify()
@@ -128,7 +128,7 @@ class Ledger(LedgerReader):
 
     @contextmanager
     def writing(self) -> Iterator[LedgerSession]:
-        """One transaction; what is appended inside is sealed at its end."""
+        """One transaction; rows appended inside are sealed at its end."""
         sums = seals.RowSums()
         with self._session.transaction(), self._watched(sums):
             yield self._session
@@ -148,8 +148,8 @@ class Ledger(LedgerReader):
     ) -> Iterator[Capture]:
         """A file under the stored id of its source, inside `writing`.
 
-        It is recorded as a capture where it said anything new, else as an unchanged file. Not `numbered`: an
-        unchanged file of a journal that gave it no number, which is not recorded.
+        A file with anything new is recorded as a capture, else as an unchanged file. Not `numbered`: an
+        unchanged file of a journal, which gave it no number, is not recorded.
         """
         persons = self.persons()
         if not self.position():
@@ -222,7 +222,7 @@ def dump_rows(session: LedgerSession) -> Iterator[tuple[str, int, bytes]]:
 
 
 def load_rows(session: LedgerSession, table: str, lines: bytes) -> int:
-    """Append rows that `dump_rows` wrote; how many. Raises OperatorError for those of another layout."""
+    """Append rows that `dump_rows` wrote; returns how many. Raises OperatorError if their layout differs."""
     if table not in table_names():
         raise OperatorError(f"its ledger has a table {table!r}, which a later version made: upgrade first")
     try:

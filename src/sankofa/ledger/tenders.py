@@ -1,4 +1,4 @@
-"""Ingests tender releases: cleans each, withholds people, appends only what a source had not said yet.
+"""Ingests tender releases: cleans each, withholds people, appends only what is new from a source.
 
 A file whose bytes are not stored leaves a cleaned copy, to read it again after a withdrawal. Everything in it
 has passed the gate. It has one line of JSON for each record; the last has the name and the counts.
@@ -49,25 +49,25 @@ SERVED_RELEASES: Final = """release AS r
               AND other.number > same.number AND other.digest <> same.digest
         )
     )"""
-"""The rows that `LedgerReader.releases` gives, for counting: the last correction of each release, from the
-first source that published it so. Releases without a country are not served."""
+"""The rows that `LedgerReader.releases` returns, for counting: the last correction of each release, from the
+first source that published that content. Releases without a country are not served."""
 
 
 class ReleaseIngester:
-    """Ingests the releases of one file. A release is of its buyer's country where its source fixes none."""
+    """Ingests the releases of one file. If the source fixes no country, the buyer's country is used."""
 
     def __init__(self, capture: Capture, country: str, now: datetime, longest_text: int) -> None:
         self._capture = capture
         self._longest_text = longest_text
         self._country = country
-        self._latest = instant(now + timedelta(days=1))  # somewhere it is tomorrow already
+        self._latest = instant(now + timedelta(days=1))  # tomorrow has begun in some time zone
         self._latest_day = latest_day(capture.observed_at[:10])
         self._number = capture.id * _PER_CAPTURE
         self._waiting: list[CleanedRelease] = []
         self._secrets: dict[str, Secrets] = {}
-        """By process, who was withheld in its releases so far: none of the others may name them."""
+        """By process, the persons withheld in its releases so far; no other release may name them."""
         self._in_positions = Secrets()
-        """Those who are named by the position of a release."""
+        """The persons named, by position of the release."""
         self._cleaned_waiting: dict[str, list[tuple[int, CleanRelease]]] = {}
         """By process, the releases that wait, each with its number among them."""
         self._parties: dict[str, Row] = {}
@@ -76,7 +76,7 @@ class ReleaseIngester:
         self._gate = Gate(self._evidence)
 
     def take(self, release: Release) -> Iterator[Rejected]:
-        """Ingest one release; yields what of it was rejected."""
+        """Ingest one release; yields its rejected parts."""
         counts = self._capture.counts
         counts.read += 1
         country = self._country or buyer_country(release.content)
@@ -112,7 +112,7 @@ class ReleaseIngester:
         self.take_cleaned(self._cleaned(cleaned, position, country))
 
     def _tell_earlier(self, process: str, secrets: Secrets) -> None:
-        """Cut new secrets of a process from those of its releases that wait."""
+        """Remove newly withheld names from the waiting releases of a process."""
         if len(self._secrets) >= _REMEMBERED:
             self._secrets.clear()
         self._secrets[process] = secrets
@@ -127,13 +127,13 @@ class ReleaseIngester:
                 self._waiting[number] = again._replace(withheld=waiting.withheld)
 
     def take_cleaned(self, release: CleanedRelease) -> None:
-        """Ingest one that was cleaned, now or when its file came."""
+        """Ingest a release that was cleaned, now or when its file came."""
         self._waiting.append(release)
         if len(self._waiting) >= _BATCH:
             self.flush()
 
     def flush(self) -> None:
-        """Append what says something new."""
+        """Append releases with new content."""
         if not self._waiting:
             return
         if self._capture.cleaned_copy is not None:
@@ -165,7 +165,7 @@ class ReleaseIngester:
             self._capture.session.append(table, rows)
 
     def _held(self, triples: set[Triple]) -> dict[Triple, list[str]]:
-        """The digests of what this source said of each release, oldest first."""
+        """The digests of this source's versions of each release, oldest first."""
         marks = ",".join(["(?,?,?)"] * len(triples))
         held: dict[Triple, list[str]] = {}
         for ocid, release_id, release_date, digest in self._capture.session.query(
@@ -215,7 +215,7 @@ class ReleaseIngester:
         )  # fmt: skip
 
     def _content_digest(self, cleaned: CleanRelease, country: str) -> str:
-        """Tells one content from another: what is served of it, and who is in it."""
+        """Identifies content by its served fields and its parties."""
         who = [(*known[1:], roles) for known, roles in cleaned.parties]
         served_beside_body = msgspec.json.encode((cleaned.summary.category, country, who))
         return hashlib.blake2b(cleaned.body + served_beside_body, digest_size=16).hexdigest()
@@ -269,7 +269,7 @@ def cleaned_copy(
 ) -> Iterator[Callable[[], Path | None]]:
     """Write a cleaned copy of the rows added inside, where the vault stores no bytes of such files.
 
-    Gives a function that completes the copy and names its file.
+    Yields a function that completes the copy and names its file.
     """
     if vault is None or vault.has_key or not adapters()[source.adapter].names_people:
         yield lambda: None

@@ -1,9 +1,9 @@
-"""A node that follows a store: its datastore, and the follower that reads the signed note, pulls what is new,
-switches and keeps the editions before.
+"""A node that follows a store: its datastore, and the follower, which reads the signed note, pulls new files,
+switches, and keeps earlier editions.
 
-A store has one of two layouts. One that `sankofa push` wrote to has each file under its SHA-256; the folder
-`editions/` of another HOME has a folder for each edition. No folder is ever listed. A file that the publisher
-removes meanwhile is missing, and the next look finds the new ones.
+A store has one of two layouts. A store that `sankofa push` wrote has each file under its SHA-256; the folder
+`editions/` of another HOME has a folder for each edition. No folder is ever listed. If the publisher removes
+a file meanwhile, the pull fails, and the next check finds the new files.
 """
 
 import logging
@@ -57,7 +57,7 @@ from sankofa.replication.remote_log import read_log
 
 FILE: Final = "FOLLOWING"
 SILENT_SECONDS: Final = 30.0
-"""After so long without an answer a node says that it may be behind."""
+"""After this time without an answer a node reports that it may be behind."""
 
 
 class FollowState(msgspec.Struct, frozen=True):
@@ -67,27 +67,27 @@ class FollowState(msgspec.Struct, frozen=True):
     answered_at: str = ""
     """When the pointer was last read, or more of an edition came."""
     written_at: str = ""
-    """When the note that was taken was signed."""
+    """When the accepted note was signed."""
     index: str = ""
     """The digest of the note that everything is there of."""
     remote_edition: str = ""
     failure: str = ""
-    """Why the last look failed; empty if it did not."""
+    """Why the last check failed; empty if it succeeded."""
     failing_since: str = ""
-    """When the first of the looks that failed without one between them that did not."""
+    """Time of the first failed check since the last successful one."""
     refusal: str = ""
     """Why the edition that is current there is not served here, though everything answers."""
     untrusted: str = ""
-    """Why the last note was refused; empty if it was not."""
+    """Why the last note was refused; empty if it was accepted."""
     refused: int = 0
-    """How many looks found a note that was refused."""
+    """How many checks found a note that was refused."""
     pulled_files: int = 0
     pulled_bytes: int = 0
     """Bytes of the last change."""
     pulled_seconds: float = 0.0
 
     def age_seconds(self, now: datetime) -> float | None:
-        """Since the place that is followed last answered; None if it never did."""
+        """Seconds since the followed store last answered; None if it never did."""
         if not self.answered_at:
             return None
         return _seconds(self.answered_at, now)
@@ -111,7 +111,7 @@ def _seconds(since: str, now: datetime) -> float:
 
 
 def read_state(editions: Path) -> FollowState:
-    """An empty one if there is none that can be read."""
+    """An empty state if none can be read."""
     try:
         return msgspec.json.decode((editions / FILE).read_bytes(), type=FollowState)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -119,7 +119,7 @@ def read_state(editions: Path) -> FollowState:
 
 
 def write_state(editions: Path, state: FollowState) -> None:
-    """Without waiting for the disk: what is lost with the power is found out at the next look."""
+    """Does not wait for the disk: state lost in a power failure is found again at the next check."""
     replace_file(editions / FILE, msgspec.json.encode(state), durable=False)
 
 
@@ -131,10 +131,10 @@ _DAMAGED: Final = ".damaged-"
 
 
 class FollowingStore(Datastore):
-    """One that is found damaged is marked: the follower brings it again.
+    """A damaged edition is marked, and the follower pulls it again.
 
-    Its note is the publisher's. CURRENT is the node's own: it may be of a version that does not read the
-    edition that is current there.
+    The note is the publisher's. CURRENT is the node's own, because its version may not read the publisher's
+    current edition.
     """
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
@@ -148,20 +148,20 @@ class FollowingStore(Datastore):
             raise
 
     def seen_log(self) -> LogTree:
-        """The log that the publisher's must begin with."""
+        """The log that the publisher's log must begin with."""
         return self.log.tree()
 
     def following(self) -> FollowState:
         return read_state(self.editions)
 
     def take_list(self, content: bytes) -> None:
-        """The publisher's list of everything it ever published, which was compared with the signed digest."""
+        """The publisher's list of everything it ever published, verified against the signed digest."""
         with operator_errors(self._published):
             if not self._published.exists() or self._published.read_bytes() != content:
                 replace_file(self._published, content)
 
     def take(self, note: bytes, current: str, keep: Sequence[str]) -> None:
-        """Serve an edition of a note that was verified, and remove those that are not to be kept."""
+        """Serve an edition from a verified note, and remove editions that are no longer kept."""
         with operator_errors(self._note):
             if not self._note.exists() or self._note.read_bytes() != note:
                 replace_file(self._note, note)
@@ -173,7 +173,7 @@ class FollowingStore(Datastore):
         self._unsigned.clear()
 
     def trusted(self) -> tuple[Verifier, ...]:
-        """The keys that may sign; none where the first that is seen is trusted."""
+        """The keys that may sign; none if the first key seen is trusted."""
         return self._trusted
 
     def _trusted_keys(self) -> tuple[Verifier, ...] | None:
@@ -206,10 +206,10 @@ class RefusedNote(ObjectError):
 
 
 class Follower:
-    """Brings editions into one HOME."""
+    """Pulls editions into one HOME."""
 
     def __init__(self, source: ObjectSource, store: FollowingStore, kept: int) -> None:
-        """`kept`: how many editions before the current one stay."""
+        """`kept`: how many editions before the current one are kept."""
         self._source = source
         self._store = store
         self._editions = store.editions
@@ -229,7 +229,7 @@ class Follower:
         self._lock = threading.Lock()
 
     def run(self, seconds: float, stopped: Callable[[float], bool]) -> None:
-        """Look again and again; `stopped` waits for so long, and says whether to end."""
+        """Check repeatedly; `stopped` waits for the given time and returns whether to end."""
         failures = 0
         while True:
             before = self.state
@@ -258,7 +258,7 @@ class Follower:
                 return
 
     def look(self) -> bool:
-        """Do what the note says; whether anything changed. Raises ObjectError or OperatorError."""
+        """Apply the note; returns whether anything changed. Raises ObjectError or OperatorError."""
         try:
             with locked(self._editions / _LOOK_LOCK):  # a command may look while a server follows
                 changed = self._look()
@@ -347,7 +347,7 @@ class Follower:
         if not self._pull(current):
             self._store.await_signature(current.edition, current.seal)
             self._store.open(current.edition).close()
-        # Those before, for cursors and questions that name them.
+        # Earlier editions, for cursors and requests that name them.
         older = [edition for edition in self._older(publication) if edition.edition != current.edition]
         with self._unless_published_here(before):
             self._store.take(note, current.edition, [edition.edition for edition in older])
@@ -356,8 +356,8 @@ class Follower:
         self._pool.prune()
 
     def _pull_log(self, publication: Publication) -> None:
-        """Bring the log of the store where the current edition is missing in it here, and the hashes of rows;
-        once a minute also what others attested since. Raises RefusedNote."""
+        """Pull the store's log if the local one lacks the current edition, and the hashes of rows; once a
+        minute also new attestations. Raises RefusedNote."""
         log = self._store.log
         is_missing = all(edition != publication.current for _, edition in log.published())
         try:
@@ -371,7 +371,7 @@ class Follower:
                         if is_missing or len(tree.leaves) >= len(log.tree().leaves):
                             log.take(tree.bundle(), checkpoint)
                 if log.stamp() is None:
-                    with suppress(ObjectError):  # editions do not wait for it
+                    with suppress(ObjectError):  # editions do not wait for the log
                         log.take_stamp(self._source.read(STAMP, NOTE_BYTES))
             current = self._store.edition_folder(publication.current)
             if current.exists() and not row_trees_path(current).exists():
@@ -409,8 +409,8 @@ class Follower:
             yield
 
     def _published(self, publication: Publication) -> bytes:
-        """The list that a note names, and perhaps more after it, to be compared with its digest. Files are
-        those of this note from then on."""
+        """The list that a note names, perhaps with later entries; the caller compares it with the digest.
+        From then on files are read as of this note."""
         self._seals = publication.editions
         try:
             content = self._source.read(pool_path(publication.published_sha256), INDEX_BYTES)
@@ -422,8 +422,8 @@ class Follower:
         return content
 
     def _edition(self, edition: str) -> EditionContents:
-        """An edition of the store; without files if its layout is not ours. Raises ObjectError, or
-        ObjectMissing."""
+        """An edition of the store; without files if this version cannot read its layout. Raises ObjectError
+        or ObjectMissing."""
         if (seal := self._seals.get(edition)) is None:
             raise ObjectMissing(f"edition {edition}: not signed")
         content = self._pool.read(seal)
@@ -440,10 +440,10 @@ class Follower:
                 return EditionContents(edition, {"format": layout}, seal, ())
             return listed_contents(edition, content, seal)
         except (msgspec.DecodeError, KeyError, TypeError, ValueError) as failure:
-            raise ObjectError(f"{edition}/{MANIFEST}: not what this version reads: {failure!r}") from None
+            raise ObjectError(f"{edition}/{MANIFEST}: this version cannot read it: {failure!r}") from None
 
     def _place(self, edition: str, path: str, digest: str) -> str:
-        """Where the store has a file."""
+        """Path of a file in the store."""
         return pool_path(digest) if self._is_pushed else f"{edition}/{path}"
 
     def _older(self, publication: Publication) -> list[EditionContents]:
@@ -464,7 +464,7 @@ class Follower:
         )
 
     def _pull(self, remote: EditionContents) -> bool:
-        """Bring an edition, whole, and open it once; False if it is here already."""
+        """Pull a complete edition and open it once; False if it is here already."""
         try:
             if edition_contents(self._editions / remote.edition).seal == remote.seal:
                 return False
@@ -483,7 +483,7 @@ class Follower:
         try:
             self._store.open(remote.edition).close()
         except EditionError:
-            # One of the files that were here before is damaged: the others are compared, too.
+            # A file that was here before is damaged, so compare the others too.
             self._pool.drop_damaged(wanted)
             raise
         return True
@@ -495,7 +495,7 @@ class Follower:
         ]
 
     def _fetch(self, wanted: Sequence[ListedFile], bases: Mapping[str, str]) -> None:
-        """Makes files of those that they follow here, where the store has deltas, and pulls the others."""
+        """Makes files from their local predecessors if the store has deltas, and pulls the others."""
         if self._is_pushed:
             self._pool.rebuild(self._source, wanted, bases, self._count)
         self._pool.fetch(self._source, wanted, self._count)

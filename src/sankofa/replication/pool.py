@@ -1,13 +1,13 @@
-"""The files of editions, each once under its SHA-256, in a store and on the nodes that follow it; and deltas.
+"""The files of editions, each stored once under its SHA-256, in a store and on its followers; and deltas.
 
-On a node the folder of an edition has hard links to them, so editions share what they have in common, and a
-file without other links belongs to no edition.
+On a node the folder of an edition has hard links to them: editions share common files, and a file without
+other links belongs to no edition.
 
 A delta is zstd with the old file as prefix (`zstd --patch-from`). Its path names both files, so a node that
-has the old one asks for it, and pulls the whole file where there is none. No digest names a delta: its result
-is compared with the digest of the new file. A file is cut into stretches, each compressed against the bytes
-around the same offset of the old file, so memory is bounded. Content that moved is found unless it moved by
-much more than the file grew or shrank.
+has the old file asks for the delta, and pulls the whole file if there is none. A delta has no digest: its
+result is compared with the digest of the new file. A file is cut into stretches, each compressed against the
+bytes around the same offset of the old file, so memory is bounded. Moved content is found unless it moved
+much further than the file grew or shrank.
 
 Layout: magic; for each stretch the start and the end of its prefix, its own size, the size of its frame, and
 the frame.
@@ -49,7 +49,7 @@ def pool_path(sha256: str) -> str:
 
 
 def delta_path(base: str, target: str) -> str:
-    """The delta from one file to another, both by their SHA-256."""
+    """The path of the delta from one file to another, both by their SHA-256."""
     return f"{DELTAS}{target}/{base}"
 
 
@@ -70,7 +70,7 @@ _OPTIONS: Final[dict[int, int]] = {
 
 
 class NotApplicable(Exception):
-    """A delta that does not lead from this file to the one it is for."""
+    """A delta that does not turn this file into its target."""
 
 
 def make_delta(base: Path, target: Path) -> bytes:
@@ -89,7 +89,7 @@ def make_delta(base: Path, target: Path) -> bytes:
 
 
 def apply_delta(base: Path, delta: bytes) -> Iterator[bytes]:
-    """The stretches of the file that a delta leads to: as it says, compared with nothing yet.
+    """The stretches of the file that a delta produces, not verified yet.
 
     Raises NotApplicable, or OSError.
     """
@@ -115,7 +115,7 @@ def apply_delta(base: Path, delta: bytes) -> Iterator[bytes]:
 
 
 def _prefix(content: bytes) -> tuple[zstd.ZstdDict, int] | None:
-    """None if it is too short to be one."""
+    """None if it is too short for a delta."""
     return zstd.ZstdDict(content, is_raw=True).as_prefix if len(content) >= 8 else None
 
 
@@ -129,7 +129,7 @@ def _range(file: IO[bytes], first: int, last: int) -> bytes:
 
 
 def changed_files(before: EditionContents, after: EditionContents) -> Iterator[tuple[ListedFile, ListedFile]]:
-    """The files that an edition has and the one before has not, each after the file that it follows."""
+    """The files that are new in an edition, each with its predecessor."""
     old = {file.path: file for file in before.files}
     known = {file.sha256 for file in before.files}
     parts = {f"{PARTS}/{part['sha256']}": part for part in after.manifest["parts"]}
@@ -142,7 +142,7 @@ def changed_files(before: EditionContents, after: EditionContents) -> Iterator[t
 
 
 def _part_before(parts: list[dict[str, Any]], part: Mapping[str, Any]) -> str:
-    """The part of the same kinds that had the first key of this one; empty if there is none."""
+    """The earlier part of the same kinds that had this part's first key; empty if there is none."""
     alike = [p for p in parts if p["kinds"] == part["kinds"] and p["first"] <= part["first"]]
     return f"{PARTS}/{max(alike, key=lambda p: p['first'])['sha256']}" if alike else ""
 
@@ -185,9 +185,9 @@ class Pool:
         replace_file(self._folder / name, content)
 
     def fetch(self, source: ObjectSource, wanted: Sequence[ListedFile], progress: Progress) -> None:
-        """Pulls the files that are not there; `path` is that of the object.
+        """Pulls the missing files; `path` is the path of the object.
 
-        Raises ObjectError. What came stays, and the next call continues from there.
+        Raises ObjectError. Received bytes stay, and the next call continues from there.
         """
         make_private_folder(self._folder)
         missing = [file for file in {f.sha256: f for f in wanted}.values() if not self.holds(file)]
@@ -209,8 +209,8 @@ class Pool:
     def rebuild(
         self, source: ObjectSource, wanted: Sequence[ListedFile], bases: Mapping[str, str], progress: Progress
     ) -> None:
-        """Makes files of the ones that they follow (`bases`, by SHA-256) and the deltas between them. Leaves
-        out one that has no delta, or does not come out as it was published."""
+        """Makes files from their predecessors (`bases`, by SHA-256) and deltas. Leaves out files without a
+        delta, or whose result is not the published file."""
 
         def make(file: ListedFile) -> None:
             base = self._folder / bases[file.sha256]
@@ -233,7 +233,7 @@ class Pool:
             list(threads.map(make, sorted(missing, key=lambda file: -file.size)))
 
     def drop_damaged(self, files: Iterable[ListedFile]) -> int:
-        """Compare files with their digests, and remove those that differ; how many."""
+        """Compare files with their digests and remove those that differ; returns how many."""
         damaged = 0
         for file in set(files):
             try:
@@ -246,7 +246,7 @@ class Pool:
         return damaged
 
     def prune(self) -> None:
-        """Remove what no edition links to."""
+        """Remove files that no edition links to."""
         if self._folder.is_dir():
             for path in self._folder.iterdir():
                 if path.stat().st_nlink == 1:

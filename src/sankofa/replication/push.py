@@ -1,8 +1,8 @@
 """Pushes the editions of this machine to a store that nodes follow.
 
-Files come first, then the list of what was published, then the signed note: until then a reader finds the
-editions before, whole. Only missing files are read, compared with their digests, and sent. Files that no
-listed edition needs stay for a while, for nodes that are pulling them.
+Files are sent first, then the list of publications, then the signed note: until then readers find the earlier
+editions, complete. Only missing files are read, compared with their digests, and sent. Files that no listed
+edition needs stay for a while, for nodes that are pulling them.
 """
 
 import re
@@ -55,7 +55,7 @@ from sankofa.replication.remote_log import refuse_contradiction
 
 _AT_ONCE: Final = 4
 _WORTH_IT: Final = 0.8
-"""A delta is sent if it has less than this share of the bytes of the file."""
+"""A delta is sent if it is smaller than this share of the file's bytes."""
 _OPEN_INDEX: Final = f"{OPEN}index.json"
 _OPEN_EDITION: Final = re.compile(rf"{OPEN}([^/]+)/")
 
@@ -68,12 +68,12 @@ class Pushed(NamedTuple):
     removed: int
     changed: bool
     replaced: str
-    """Why the note that was there before is not believed; empty if it is, or there was none."""
+    """Why the destination's previous note is not trusted; empty if it is, or if there was none."""
     signed: "SignedList"
 
 
 class SignedList(NamedTuple):
-    """The note that a destination has now, and the list of everything ever published that it names."""
+    """The destination's current note, and the list of publications that it names."""
 
     note: bytes
     published: bytes
@@ -87,10 +87,10 @@ def push(
     progress: Callable[[str], object] = lambda name: None,
     listed: EditionList | None = None,
 ) -> Pushed:
-    """Sends what is `listed`, by default everything that the store keeps. `progress` is called with the
-    beginning of the digest of each file.
+    """Sends the `listed` editions, by default all that the store keeps. `progress` is called with the start
+    of each file's digest.
 
-    Raises OperatorError, EditionError where the current edition is damaged, or ObjectError.
+    Raises OperatorError, EditionError if the current edition is damaged, or ObjectError.
     """
     if listed is None:
         listed = store.list_editions()
@@ -163,7 +163,7 @@ def _push(
 def push_log(store: Datastore, destination: ObjectDestination) -> None:
     """Send the log of editions and the list of the hashes of rows, the checkpoint last.
 
-    Raises OperatorError if the log that is there is no beginning of this one.
+    Raises OperatorError if this log does not begin with the destination's log.
     """
     log = store.log
     verifiers = [signer.verifier for signer in store.signers()]
@@ -205,7 +205,7 @@ def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str,
 
 
 def _with_row_trees(contents: EditionContents, store: Datastore) -> EditionContents:
-    """With the hashes of its rows, where they are here."""
+    """With the hashes of its rows, if they are here."""
     try:
         digest, size = file_digest(row_trees_path(store.edition_folder(contents.edition)))
     except OSError:
@@ -218,7 +218,7 @@ def _with_row_trees(contents: EditionContents, store: Datastore) -> EditionConte
 def _present(
     destination: ObjectDestination, signers: Iterable[Signer], store: Datastore
 ) -> tuple[Publication | None, bytes, str]:
-    """The last push and its note if a key of this HOME signed it; else the reason why it is not believed.
+    """The last push and its note if a key of this HOME signed it; else why it is not trusted.
 
     Editions that its list names and the local list does not are added to the local list: this HOME was
     restored from an older backup.
@@ -265,7 +265,7 @@ def _send(
     sizes: Mapping[str, int],
     progress: Callable[[str], object],
 ) -> list[int]:
-    """Uploads what is missing or of another size; the sizes of those sent."""
+    """Uploads files that are missing or differ in size; returns the sizes sent."""
     files = {
         file.sha256: (store.edition_folder(edition.edition), file)
         for edition in editions
@@ -302,7 +302,7 @@ def _push_deltas(
         old, new = pair
         path = delta_path(old.sha256, new.sha256)
         if path not in there:
-            with suppress(OSError):  # removed meanwhile: it is pulled whole
+            with suppress(OSError):  # removed meanwhile: nodes pull the whole file
                 folders = store.edition_folder(before), store.edition_folder(current)
                 content = make_delta(folders[0] / old.path, folders[1] / new.path)
                 if len(content) <= _WORTH_IT * new.size:

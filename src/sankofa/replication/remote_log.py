@@ -1,14 +1,14 @@
-"""The log of editions as another place has it: a store that was pushed to, or a node under `/log/`.
+"""The log of editions elsewhere: in a store that was pushed to, or on a node under `/log/`.
 
-A publisher that was restored from an older backup would sign another past than the one its readers saw. So
-`push` notes where it sent the log, a backup has those addresses, and `publish` looks there first.
+A publisher restored from an older backup would sign a different past than its readers saw. So `push` records
+where it sent the log, backups include those addresses, and `publish` checks them first.
 
 Others attest the checkpoints of the log.
 
-Witnesses cosign them: each one attests that the log only grew since it last looked. As C2SP specifies it: the
-request in tlog-witness (`add-checkpoint`), the signature in tlog-cosignature (`cosignature/v1`). An authority
-stamps them (RFC 3161): it attests that the log was there at a time. One that is silent, or answers
-something else, is left out; the next publish asks again.
+Witnesses cosign them: each attests that the log only grew since its last check. C2SP specifies the request in
+tlog-witness (`add-checkpoint`) and the signature in tlog-cosignature (`cosignature/v1`). An authority stamps
+them (RFC 3161): it attests that the log existed at a time. Peers that are silent or answer something else are
+left out; the next publish asks again.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Witness(NamedTuple):
-    """Where a witness is asked, and its key."""
+    """A witness's address and key."""
 
     address: str
     name: str
@@ -74,7 +74,7 @@ class Witness(NamedTuple):
         return hashlib.sha256(self.name.encode() + b"\n" + _COSIGNATURE + self.public).digest()[:4]
 
     def cosignature(self, note: str, lines: str) -> str:
-        """The line with its cosignature of a note; empty if there is none."""
+        """The witness's cosignature line in a note; empty if there is none."""
         text, own = note.partition("\n\n")[0] + "\n", _DASH + self.name
         for line in lines.splitlines():
             before, _, encoded = line.rpartition(" ")
@@ -87,7 +87,7 @@ class Witness(NamedTuple):
                 continue
             signed = f"cosignature/v1\ntime {_STAMP.unpack(stamp)[0]}\n{text}".encode()
             if Verifier(self.name, self.public).signed(signed, signature):
-                return f"{own} {b64encode(content).decode()}\n"  # as notes write base64
+                return f"{own} {b64encode(content).decode()}\n"  # base64 as in notes
         return ""
 
 
@@ -113,7 +113,7 @@ def parse_witnesses(text: str) -> tuple[Witness, ...]:
 
 
 def cosigned(note: bytes, leaves: Sequence[bytes], witnesses: Sequence[Witness]) -> bytes:
-    """The checkpoint of a log with the cosignature of each witness that gave one."""
+    """The checkpoint of a log with all cosignatures received from witnesses."""
     text = note.decode()
     missing = [witness for witness in witnesses if not witness.cosignature(text, text)]
     if not missing:
@@ -124,7 +124,7 @@ def cosigned(note: bytes, leaves: Sequence[bytes], witnesses: Sequence[Witness])
 
 
 def sizes_seen(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness]) -> dict[str, int]:
-    """The size of the log that each witness saw, where it saw another than this one and says so."""
+    """The log size that each witness reports, if the witness saw a different log."""
     sizes = {}
     for witness in witnesses:
         with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError):
@@ -148,7 +148,7 @@ def _asked(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
 
 def _posted(witness: Witness, note: str, leaves: Sequence[bytes]) -> tuple[int, str]:
     status, answer = _post(witness, note, leaves, 0)
-    if status == httpx.codes.CONFLICT:  # it tells the size that it knows
+    if status == httpx.codes.CONFLICT:  # the body is the log size that the witness knows
         status, answer = _post(witness, note, leaves, int(answer))
     return status, answer
 
@@ -161,7 +161,7 @@ def _post(witness: Witness, note: str, leaves: Sequence[bytes], size: int) -> tu
 
 
 def _within(seconds: float | None, ask: Callable[[], _Answer]) -> _Answer:
-    """The answer of a peer. Raises TimeoutError if it takes longer, however slowly its bytes come."""
+    """The answer of a peer. Raises TimeoutError if the whole answer takes longer."""
     answer: Future[_Answer] = Future()
 
     def perform() -> None:
@@ -190,7 +190,7 @@ def _sent(url: str, content: bytes, headers: dict[str, str]) -> tuple[int, bytes
 
 
 def stamped(text: str, address: str) -> bytes | None:
-    """The stamp of an authority on the text of a checkpoint; None if it gave none. Raises SettingsError."""
+    """An authority's stamp on the text of a checkpoint; None if refused. Raises SettingsError."""
     try:
         from rfc3161_client import HashAlgorithm, TimestampRequestBuilder, decode_timestamp_response
     except ImportError:
@@ -219,7 +219,7 @@ _log = logging.getLogger("sankofa.log")
 PUSHED_TO: Final = "pushed-to"
 """In HOME: the addresses that the log was pushed to, a line for each."""
 _ANSWER_SECONDS: Final = 5.0
-"""How long `publish` waits for each of them, unless HOME was restored."""
+"""How long `publish` waits for each store, unless HOME was restored."""
 _TAKE: Final = "`sankofa editions take-log ADDRESS` fetches the log of a store or of a node"
 _ANOTHER: Final = (
     "the log there has {} entries, and the log here does not begin with them: HOME was restored from an "
@@ -240,7 +240,7 @@ def read_log(
 
 
 def refuse_contradiction(here: LogTree, source: ObjectSource, trusted: Sequence[Verifier]) -> None:
-    """Raises OperatorError if a trusted key signed the log there, and the one here begins otherwise."""
+    """Raises OperatorError if a trusted key signed the remote log, and the local one begins differently."""
     try:
         text = verified_text(source.read(CHECKPOINT, NOTE_BYTES), trusted)
         if not _begins_with(here, text):
@@ -257,11 +257,11 @@ def _begins_with(here: LogTree, checkpoint: str) -> bool:
 def take_log(
     store: Datastore, source: ObjectSource, *, replacing: bool = False, patience: float | None = None
 ) -> int:
-    """Fetches the log there if it has entries that are missing here; returns their number.
+    """Fetches the remote log if it has entries that are missing here; returns their number.
 
-    Entries that only this store has follow after them. The checkpoint is read without the lock to switch,
-    within `patience` seconds. Raises OperatorError if one log is no
-    beginning of the other, unless `replacing`; ObjectError or NotTrusted.
+    Entries that only this store has follow after them. The checkpoint is read within `patience` seconds,
+    without the lock for switching. Raises OperatorError if neither log begins with the other, unless
+    `replacing`; ObjectError or NotTrusted.
     """
     trusted = [signer.verifier for signer in store.signers()]
     try:
@@ -303,10 +303,10 @@ def note_pushed_to(home: Path, address: str) -> None:
 
 
 def take_pushed_logs(store: Datastore, home: Path, witnesses: Sequence[Witness]) -> None:
-    """Before a publication: fetches the log of each store that it was pushed to.
+    """Before a publication: fetches the log from each store that it was pushed to.
 
-    A HOME that was restored, and signed nothing yet, publishes only once all of them answered and no witness
-    saw a longer log. Raises OperatorError.
+    A restored HOME that has signed nothing yet publishes only after all stores answered and no witness saw a
+    longer log. Raises OperatorError.
     """
     is_restored = bool(store.log.tree().entries) and store.log.checkpoint() is None
     for address in pushed_to(home):

@@ -1,8 +1,8 @@
 """Opens the datastore that the settings name, also where machines share a ledger or follow editions.
 
-Machines that share one PostgreSQL database have the ledger in it, and the objects that editions travel as
-(`engines.object_postgres`, or the store that SANKOFA_EDITIONS names). Each machine reads editions from files
-of its own: it follows what is published, and a machine that publishes pushes first and then switches itself.
+Machines that share one PostgreSQL database keep the ledger in it. Editions travel as objects in the same
+database (`engines.object_postgres`) or in the store that SANKOFA_EDITIONS names. Each machine reads editions
+from its own files: it follows publications, and a publishing machine pushes first and then switches.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,12 +28,12 @@ from sankofa.replication.push import push, push_log
 from sankofa.settings import Settings
 
 KEEP_UNUSED: Final = timedelta(hours=1)
-"""Objects that no edition needs any more stay for so long, for nodes that are pulling them."""
+"""How long objects that no edition needs are kept, for nodes that are pulling them."""
 
 
 class SharedStore(FollowingStore):
-    """One key signs for all machines that publish: without SANKOFA_TRUSTED_KEYS a machine that has the key
-    trusts it, and every other trusts the first key it saw."""
+    """One key signs for all publishing machines. Without SANKOFA_TRUSTED_KEYS a machine that has the key
+    trusts it; the others trust the first key they saw."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class SharedStore(FollowingStore):
         """Why the note there is not followed, as of the last look."""
 
     def refresh(self) -> None:
-        """Pull what other machines published; a refused note changes nothing. Raises OperatorError."""
+        """Pull other machines' publications; a refused note changes nothing. Raises OperatorError."""
         self._refused = None
         try:
             with closing(open_source(self._address)) as source:
@@ -65,7 +65,7 @@ class SharedStore(FollowingStore):
 
     @contextmanager
     def exclusive(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Begins with what other machines published."""
+        """Starts from the publications of other machines."""
         with self.ledgers.exclusive(lock_name, waiting):
             self.refresh()
             with self.locked_here(lock_name, waiting):
@@ -122,7 +122,7 @@ class SharedStore(FollowingStore):
         write_state(self.editions, state)
 
     def seen_log(self) -> LogTree:
-        """Nothing: the shared log counts, though this machine was killed before it shared its own entry."""
+        """Does nothing: the shared log counts, even if this machine was killed before sharing its entry."""
         return NO_ENTRIES
 
     def share_log(self) -> None:
@@ -142,17 +142,17 @@ def shares_ledger(settings: Settings) -> bool:
 
 
 def followed_address(settings: Settings) -> str:
-    """Where editions are followed from and, with a shared ledger, published to; empty for neither."""
+    """Where editions are followed from and, with a shared ledger, published to; empty if neither applies."""
     return settings.editions or (settings.datastore if shares_ledger(settings) else "")
 
 
 def only_follows(settings: Settings) -> bool:
-    """Whether this HOME has no ledger and serves what others publish."""
+    """Whether this HOME has no ledger and serves the editions of others."""
     return bool(settings.editions) and not shares_ledger(settings)
 
 
 def editions_folder(settings: Settings) -> Path:
-    """The editions of a shared ledger have a folder of their own: HOME may have others, of an own one."""
+    """Editions of a shared ledger have a separate folder: HOME may have editions of a local ledger."""
     own = settings.datastore_folder() or settings.home
     return (settings.home / "shared" if shares_ledger(settings) else own) / "editions"
 
@@ -170,7 +170,7 @@ def open_store(settings: Settings) -> Datastore:
 
 
 def open_fresh_store(settings: Settings) -> Datastore:
-    """With what other machines published, where they share a database. Raises OperatorError."""
+    """Includes the publications of other machines if they share a database. Raises OperatorError."""
     store = open_store(settings)
     if isinstance(store, SharedStore):
         store.refresh()

@@ -1,5 +1,4 @@
-"""Content-addressed files: what was given is found again under its SHA-256, compressed, and encrypted
-where it may name people.
+"""Content-addressed files: each is stored under its SHA-256, compressed, and encrypted if it may name people.
 
 An object is complete once it has its name: it is written beside, synced, and renamed. An encrypted one is a
 sequence of chunks, each sealed with AES-GCM under its position, so that none can be left out or moved.
@@ -64,12 +63,12 @@ class Objects:
     def rows_path(self, sha256: str, source_id: str, number: int) -> Path:
         """The path of the cleaned copy of a file whose bytes are not stored.
 
-        `number` is its number in the ledger: the same bytes under another name give other rows.
+        `number` is the file's number in the ledger: the same bytes under another name give other rows.
         """
         return self._folder / sha256[:2] / f"{sha256}.{source_id}.{number}.rows"
 
     def rows_draft(self) -> Path:
-        """A file of its own to write rows to, to be given to `put_rows` or removed."""
+        """A new file to write rows to; pass it to `put_rows` or remove it."""
         folder = self._folder / "00"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder / f"{PARTIAL}{os.getpid()}-{secrets.token_hex(4)}"
@@ -106,7 +105,7 @@ class Objects:
 
     @contextmanager
     def opened(self, sha256: str, *, encrypted: bool) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """The name stored with it (empty without one), and its bytes. Raises ObjectDamaged."""
+        """The stored name (may be empty) and the bytes. Raises ObjectDamaged."""
         path = self.path(sha256, encrypted=encrypted)
         try:
             with path.open("rb") as stream:
@@ -226,7 +225,7 @@ def _decompressed(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _compared(chunks: Iterable[bytes], sha256: str) -> Iterator[bytes]:
-    """The bytes of a file. Raises ObjectDamaged at the end if it is another."""
+    """The bytes of a file. Raises ObjectDamaged at the end if the digest differs."""
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)

@@ -22,15 +22,15 @@ from sankofa.settings import Settings
 from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, cipher_of, read_lines
 
 Kept = Literal["bytes", "encrypted", "hash"]
-"""How the vault holds a file: its bytes, its bytes under the operator's key, or its hash alone."""
+"""How the vault stores a file: its bytes, its bytes encrypted with the operator's key, or only its hash."""
 
 
 class JournalDamaged(OperatorError):
-    """A line of the journal is not the one that was written."""
+    """A line of the journal is not what was written."""
 
 
 class HttpExchange(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a file was fetched. Of the request nothing that is a secret."""
+    """How a file was fetched, without the secrets of the request."""
 
     method: str
     url: str
@@ -38,7 +38,7 @@ class HttpExchange(msgspec.Struct, frozen=True, omit_defaults=True):
     request_headers: dict[str, str] = {}
     response_headers: dict[str, str] = {}
     final_url: str = ""
-    """Where redirects led, where they did."""
+    """The final address after redirects; empty without any."""
     body_sha256: str = ""
     """SHA-256 of the request body, if there was one."""
 
@@ -50,16 +50,16 @@ class Received(msgspec.Struct, frozen=True, tag="received", tag_field="event", o
     source: str
     license_class: str
     file: str
-    """As the ledger has it; empty if it is encrypted or only its hash is kept."""
+    """Name in the ledger; empty if the file is encrypted or only its hash is stored."""
     sha256: str
     size: int
     kept: Kept
     capture: int = 0
-    """Its number in the ledger; 0 if the ledger has this very file already."""
+    """Number in the ledger; 0 if the ledger already has this file."""
     stored_sha256: str = ""
     """SHA-256 of an encrypted object as stored."""
     rows_sha256: str = ""
-    """SHA-256 of the stored cleaned copy, where only the hash of the file is in the vault."""
+    """SHA-256 of the stored cleaned copy, if the vault has only the hash of the file."""
     exchange: HttpExchange | None = None
 
 
@@ -103,7 +103,7 @@ def _damaged(line: int, fault: str) -> JournalDamaged:
 
 
 class Journal:
-    """Read whole once; appended to by one process at a time."""
+    """The journal: read whole once; one process at a time appends."""
 
     def __init__(self, path: Path, key: bytes) -> None:
         self._path = path
@@ -126,21 +126,21 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One process at a time. What another wrote meanwhile is read first."""
+        """One process at a time. Reads first what other processes wrote meanwhile."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(self._path.with_name(".lock")):
             self.events()
             yield
 
     def append(self, event: Event) -> None:
-        """Make an event last; to be called while `writing`."""
+        """Write an event durably; call while `writing`."""
         text = _encode(event)
         chain = self._next(text)
         line = _encode({"chain": chain, "event": msgspec.Raw(text)}) + b"\n"
         try:
             descriptor = open_private(str(self._path), os.O_WRONLY | os.O_CREAT)
             try:
-                os.ftruncate(descriptor, self._end)  # what a crash left of a line
+                os.ftruncate(descriptor, self._end)  # an incomplete line left by a crash
                 os.pwrite(descriptor, line, self._end)
                 os.fdatasync(descriptor)
             finally:
@@ -181,7 +181,7 @@ class Verified(NamedTuple):
     hash_only: int
     """Files of which only the hash is stored."""
     unreadable: int
-    """Encrypted objects that were compared as they are stored, for want of the key."""
+    """Encrypted objects that were compared undecrypted, because the key is missing."""
     faults: list[str]
 
 
@@ -228,9 +228,9 @@ class Vault:
     ) -> None:
         """Stores the bytes of a file durably, then its line in the journal.
 
-        `confidential`: it may name people, so its bytes are kept under the operator's key or not at all;
-        then `rows` are kept, which the gate let through. `repeated`: the file was ingested before and
-        changed nothing; it is recorded only if the journal does not have it.
+        `confidential`: the file may name people, so its bytes are stored encrypted with the operator's key or
+        not at all; in the latter case the `rows` that passed the gate are stored. `repeated`: the file was
+        ingested before and changed nothing; it is recorded only if the journal lacks it.
         """
         with self._writing():
             if repeated and (received.source, received.sha256) in self._received():
@@ -271,7 +271,7 @@ class Vault:
         return len(expired)
 
     def held(self) -> dict[str, Received]:
-        """By SHA-256, the files whose bytes can be read."""
+        """The files whose bytes can be read, by SHA-256."""
         held: dict[str, Received] = {}
         for event in self.events():
             if isinstance(event, Received):
@@ -294,7 +294,8 @@ class Vault:
 
     @contextmanager
     def file(self, received: Received, name: str = "") -> Iterator[Path]:
-        """Opens a file as it was received, under its stored name or else this one. Raises OperatorError."""
+        """Opens a file as received, under its stored name or, without one, this name. Raises
+        OperatorError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f"{_COPIES}{os.getpid()}-", dir=self._folder) as folder:
             encrypted = received.kept == "encrypted"

@@ -84,7 +84,7 @@ class Form:
 
 
 class Metric:
-    """A metric: its forms, the first whose inputs are all there being taken."""
+    """A metric and its forms; the first form with all inputs reported is used."""
 
     def __init__(self, slug: str, declared: Mapping[str, Any]) -> None:
         self.slug = slug

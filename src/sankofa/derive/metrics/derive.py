@@ -1,7 +1,7 @@
-"""Every value of one issuer, and what each day shows of each metric.
+"""Every value of one issuer, and the value of each metric on each day.
 
-A metric on a day is computed from the filings public by that day and from nothing else (`period_views`). The
-rules for `as_of D` (contract: MET-1, MET-2, MET-8) then compare two such days:
+A metric on a day is computed only from filings public by that day (`period_views`). The rules for `as_of D`
+(contract: MET-1, MET-2, MET-8) then compare two such days:
 
 1. For each issuer, the latest full year published by D counts.
 2. Its value is served if D and today compute the same in D's standard and currency: the same figures, in the
@@ -10,7 +10,7 @@ rules for `as_of D` (contract: MET-1, MET-2, MET-8) then compare two such days:
    later. Either way the value is left out, not replaced.
 4. If neither has a value, D shows its own reason.
 
-With `basis=as_known` D shows what it computes itself, whatever today does (contract: MET-13).
+With `basis=as_known` D shows its own value, without comparing it with today's (contract: MET-13).
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ class Value(msgspec.Struct, frozen=True, gc=False):
     names: tuple[str, ...]
     figures: tuple[Figure, ...] = ()
     current: bool = True
-    """Whether today computes the same, so that `basis=current` serves it too."""
+    """Whether today's value is the same, so that `basis=current` serves it too."""
 
 
 class LaterChange(NamedTuple):
@@ -68,7 +68,7 @@ class Stretch(NamedTuple):
 
 
 class Derived(NamedTuple):
-    """The values of one issuer by metric and year; per metric, what every day from 0 on shows."""
+    """The values of one issuer by metric and year; per metric, its state on every day from 0 on."""
 
     values: list[Value]
     histories: list[list[Stretch]]
@@ -98,7 +98,7 @@ class Computed(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """The form of a metric to take where some names are there, and how to take its inputs."""
+    """The form of a metric to use with the reported names, and how to select its inputs."""
 
     form: Form
     take: Callable[[Mapping[str, Any]], tuple[Any, ...]]
@@ -194,7 +194,7 @@ class MetricYears:
         return sorted(day for day in days if day >= year.published)
 
     def back(self, year: FullYear, day: int) -> Iterator[FullYear]:
-        """A year and those before it without a gap, the newest first, as known on a day."""
+        """A year and the years before it without a gap, newest first, as known on a day."""
         earlier: FullYear | None = year
         while earlier is not None and earlier.lasting_from <= day:
             yield earlier
@@ -294,7 +294,7 @@ class _Table:
 
 _NOTHING_KNOWN = tuple(Computed(State.INPUT_ABSENT) for _ in metrics())
 _BOTH = "="
-"""Before a line item that a formula asks for together with that of the year before: both by one route."""
+"""Prefix of a line item that a formula uses with its value of the year before: both by one route."""
 
 
 def _metrics_of(view: YearOnDay | None) -> tuple[Computed, ...]:
@@ -374,7 +374,7 @@ def _lookups() -> tuple[tuple[Metric, tuple[tuple[str, ...], ...]], ...]:
 
 @lru_cache(maxsize=4096)
 def _chosen(names: frozenset[str]) -> tuple[_Chosen | None, ...]:
-    """By number of the metric, the first of its forms whose inputs are all there; most years are alike."""
+    """By number of the metric, its first form with all inputs reported; most years are alike."""
     chosen: list[_Chosen | None] = []
     for metric, lookups in _lookups():
         ways = [(form, names_of) for form, names_of in zip(metric.forms, lookups, strict=True)]

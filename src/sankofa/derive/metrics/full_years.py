@@ -1,8 +1,8 @@
 """An issuer's full years.
 
-A full year is named by its last day. It is published on the first day, at or after its end, on which one of
-its full-year facts was reported. Its figures are those of `/v1/fundamentals` with `period_type=FY`, in the
-latest vintage known on a day (`period_views`).
+A full year is identified by its last day. It counts as published on the first day, from its end on, on which
+one of its full-year facts was reported. Its figures are those of `/v1/fundamentals` with `period_type=FY`, in
+the latest vintage known on a day (`period_views`).
 """
 
 from collections import defaultdict
@@ -50,7 +50,7 @@ class YearEnds:
         return self.names.name(first, ordinal(end), 0).period_type == "FY"
 
     def full_on(self, start: str, end: str) -> set[int]:
-        """Like `on`, for a period as the ledger writes it: the start of an instant is empty."""
+        """Like `on`, for a period in the ledger's form: the start of an instant is empty."""
         return self.full(ordinal(start) if start else None, ordinal(end))
 
 
@@ -109,7 +109,7 @@ def by_one_route(now: Lines, then: Lines, item: str) -> tuple[Figure, Figure] | 
 
 
 class IssuerYearList:
-    """The full years of an issuer, oldest first, and what was known of them on a day."""
+    """The full years of an issuer, oldest first, as known on a day."""
 
     def __init__(self, years: Sequence[FullYear], openings: Sequence[FullYear] = ()) -> None:
         self.published = years
@@ -119,9 +119,9 @@ class IssuerYearList:
         self._same: dict[tuple[int, int, StatementBasis], YearOnDay] = {}
 
     def before(self, year: FullYear, day: int = FOREVER) -> FullYear | None:
-        """The full year that ended one year earlier, of those published by a day.
+        """The full year that ended one year earlier, among the years published by a day.
 
-        Without one, the balances of that day that a later report repeats as of a year-end.
+        If there is none: that day's balances, if a later report repeats them as of a year-end.
         """
         if (year.end, day) not in self._before:
             near = [one for one in self._every if _is_year_before(one, year)]

@@ -1,13 +1,13 @@
-"""The line items of one period in one standard and currency, by the first route of each that a filing allows.
+"""The line items of one period in one standard and currency, each by its first route that a filing allows.
 
-A route is decided within one filing: the first that reports all of its terms, and its proof if it needs one.
-Only that filing's figures count for the conditions. This module knows nothing of days: `period_views` passes
-in the figures public by a day.
+A route is decided within one filing: the first filing with all terms of the route, and with its proof if it
+needs one. Only that filing's figures count for the conditions. This module does not handle days:
+`period_views` passes in the figures public by a day.
 
-Figures of one year that contradict each other are counted in quality, never changed. Most are errors of the
-filer: a loss per share tagged without its minus, share counts tagged in thousands. A figure that explains
-them takes part in the check: preferred dividends turn the sign of earnings per share, minorities with a
-negative share make the owners' equity more than the whole.
+Contradictory figures of one year are counted in quality, never changed. Most are filer errors: a loss per
+share tagged without its minus, share counts tagged in thousands. A figure that explains a contradiction is
+part of the check: preferred dividends turn the sign of earnings per share, minorities with a negative share
+make the owners' equity more than the whole.
 
 See contract: MET-15.
 """
@@ -102,7 +102,7 @@ class Lines:
         self._closed: dict[tuple[str, int], Closed | None] = {}
 
     def figure(self, item: str, number: int = 0) -> Figure | None:
-        """The figure of an item by the first route, or by a later one, that is open."""
+        """The figure of an item by the open route of this number; 0 is the first."""
         number += self._passed_over.get(item, 0)
         figures = self._by_item.get(item)
         if figures is None:
@@ -129,7 +129,7 @@ class Lines:
             number += 1
 
     def all_conflicts(self) -> int:
-        """The conflicts in every item that is checked, whether or not it has been asked about."""
+        """The conflicts in every checked item, used or not."""
         for item in sorted(_checked_items()):
             self.figure(item)
         return self.conflicts
@@ -166,7 +166,7 @@ class Lines:
         return None
 
     def _checked(self, item: str, step: RouteStep, figure: Figure) -> Figure | None:
-        """The figure, unless a part of it is larger, its total smaller or its sign wrong.
+        """The figure; None if a part of it is larger, its total smaller or its sign wrong.
 
         The sign is turned if the filing proves it.
         """
@@ -187,7 +187,8 @@ class Lines:
         return figure
 
     def _has_other_sign(self, item: str, concept: str) -> bool:
-        """Whether an equation of a filing holds with the other sign of a figure, and none with its own."""
+        """Whether an equation of a filing holds with the figure's opposite sign, and none with its own
+        sign."""
         turned = False
         value = self.facts[concept].value if concept else _ZERO
         for sign, others, concepts in _equations(item) if value else ():
@@ -200,7 +201,7 @@ class Lines:
         return turned
 
     def _turned(self, item: str, step: RouteStep, figure: Figure) -> Figure | None:
-        """An outflow with its sign turned, where an equation or a breakdown of a filing proves the sign."""
+        """An outflow with its sign turned, if an equation or a breakdown of a filing proves the sign."""
         concept = step.route.single
         if not concept:
             return None
@@ -307,7 +308,7 @@ def is_rounding(left: Decimal, values: Sequence[Decimal]) -> bool:
 
 
 def _last_place(value: Decimal) -> int:
-    """The power of ten that a figure other than zero is given to: the largest that divides it."""
+    """The precision of a nonzero figure: the largest power of ten that divides it."""
     _, digits, exponent = value.as_tuple()
     last = int(exponent)
     for digit in reversed(digits):
@@ -347,7 +348,7 @@ _TOLERANCE: Final = Decimal("0.001")
 class Check(NamedTuple):
     measure: str
     names: str
-    """Line items and concepts: `a|b` is the first that is known, `a?` is zero where it is not."""
+    """Line items and concepts: `a|b` is the first known one, `a?` is zero if unknown."""
     is_odd: Callable[..., bool]
 
 
@@ -378,7 +379,7 @@ _CHECKS: Final = (
 )
 _BY_IDENTITY: Final = {"balance_sheet": "unbalanced_years", "profit": "profit_not_after_tax_years"}
 MEASURES: Final = (*(check.measure for check in _CHECKS), *_BY_IDENTITY.values())
-"""What quality counts, each a number of full years."""
+"""The measures that quality counts, each a number of full years."""
 
 
 def odd_measures(lines: Lines) -> list[str]:

@@ -1,13 +1,13 @@
-"""One period as the filings public by a day report it. Routes are decided by nothing else.
+"""One period as reported by the filings public by a day. Only these decide routes.
 
 A view holds the latest vintage of every figure known by its day, and which filing reports which of them. It
 lasts until a later filing reports something new, so nothing filed later can reach a value derived from it.
 Filings are ordered by publication, then by document. A filing without a figure of its own is left out.
 
 Identities must hold between the figures of one filing. Each member may be off by half a unit of its last
-digit, all together by a thousandth of the largest. Where the first routes do not satisfy an identity and
-others do, the others are used. Where none do, the items that the identity refuses have no figure. The balance
-sheet is tested for every column, across filings.
+digit, all together by a thousandth of the largest. If only later routes satisfy an identity, those are used.
+If none do, the items that the identity refuses have no figure. The balance sheet is tested for every column,
+across filings.
 """
 
 from bisect import bisect_right
@@ -33,10 +33,10 @@ class _Candidate(NamedTuple):
     """A member of an identity by one route."""
 
     concepts: tuple[str, ...]
-    """Those that it comes from."""
+    """Concepts that the member comes from."""
     value: Decimal
     subtracted: frozenset[str] = frozenset()
-    """Those that the route takes off: they are still to be added to the others."""
+    """Concepts that the route subtracts; they must be added to the others."""
 
 
 def check_identities(lines: Lines) -> None:
@@ -49,7 +49,7 @@ def check_identities(lines: Lines) -> None:
 
 @cache
 def _identities() -> tuple[tuple[AccountingIdentity, frozenset[str]], ...]:
-    """Every identity, and the concepts that it cannot do without."""
+    """Every identity, and the concepts that it requires."""
     return tuple(
         (identity, frozenset(term.concept for term in identity.items if ":" in term.concept))
         for identity in table().identities
@@ -106,7 +106,7 @@ def _subtracted(item: str, route: int) -> frozenset[str]:
 
 
 def _candidates(lines: Lines, name: str, identity: AccountingIdentity) -> list[_Candidate]:
-    """The item by every route, where it is in doubt."""
+    """A doubtful item, by every route."""
     if name not in identity.doubted:
         return [first] if (first := _first(lines, name)) else []
     return [_candidate(name, figure) for figure in lines.figures(name)]
@@ -173,7 +173,7 @@ def deciding_concepts(item: str) -> frozenset[str]:
 _Key = tuple[str, str, str]
 """Concept, unit, and start of the period (empty for an instant)."""
 _Event = tuple[int, str, _Key, Fact | None]
-"""The day of publication and the document of a report, the figure, and what it is then (None: not known)."""
+"""The day of publication and document of a report, the figure, and its value then (None: unknown)."""
 _ASSETS = frozenset(("assets", "us-gaap:Assets", "ifrs-full:Assets"))
 _STANDARDS = ("us-gaap", "ifrs-full")
 
@@ -184,14 +184,14 @@ class ReportedFigure(NamedTuple):
     start: str
     reports: Sequence[Report]
     named_on: Container[int]
-    """The days of publication on which the period bore the name asked about, by what was known then."""
+    """The days of publication on which the period had the requested name, as known then."""
 
 
 class StatementBasis(NamedTuple):
     """The accounting standard and the currency that a statement column is in."""
 
     standard: str
-    """`us-gaap` or `ifrs-full`; empty if no figure names one."""
+    """`us-gaap` or `ifrs-full`; empty if no figure names a standard."""
     money: str
 
 
@@ -204,14 +204,14 @@ class PeriodView:
         self.end = end
         self.day = day
         self.basis = basis
-        """Those of the latest filing that reports the period's assets."""
+        """The standard and currency of the latest filing that reports the period's assets."""
         self.facts = facts
         self._filings = filings
         self._lines: dict[StatementBasis, Lines] = {}
         self._keys: dict[StatementBasis, dict[str, _Key]] = {}
 
     def lines(self, basis: StatementBasis | None = None) -> Lines:
-        """The line items in one standard and currency; by default those of the view."""
+        """The line items in one standard and currency, by default the view's."""
         basis = basis or self.basis
         lines = self._lines.get(basis)
         if lines is None:
@@ -318,9 +318,9 @@ def _views(end: int, reported: Iterable[ReportedFigure]) -> list[PeriodView]:
 def _changes(one: ReportedFigure) -> Iterable[tuple[int, str, Fact | None]]:
     """The known value of a figure, by day and document.
 
-    A figure counts from a report on whose day the period bore its name. A balance that was first reported
-    under another name counts from the report that repeats it under this one: the first balance sheet of a
-    new issuer is of a day that only the full year after it shows to be a year-end.
+    A figure counts from the first report on whose day the period had its name. A balance first reported under
+    another name counts from the report that repeats it under this name: only the next full year shows that
+    the day of a new issuer's first balance sheet was a year-end.
     """
     value: str | None = None
     vintage, fact, named = 0, None, False
@@ -349,7 +349,7 @@ def _adds(filings: Mapping[str, set[_Key]], touched: Iterable[str]) -> bool:
 
 
 def _distinct(filings: Iterable[set[_Key]]) -> list[set[_Key]]:
-    """Those with something that no earlier one has."""
+    """The filings with something that no earlier filing has."""
     distinct: list[set[_Key]] = []
     for filing in filings:
         if filing and not any(filing <= earlier for earlier in distinct):
@@ -360,8 +360,8 @@ def _distinct(filings: Iterable[set[_Key]]) -> list[set[_Key]]:
 def _basis(facts: Mapping[_Key, Fact], with_assets: Sequence[set[_Key]]) -> StatementBasis:
     """The standard and currency of the latest filing that reports assets.
 
-    If it reports them in several, the one with more of its figures for the period; if no filing reports
-    assets, the one with most figures for the period; of equally many the first by name.
+    If it reports them in several, the pair with more of its figures for the period. If no filing reports
+    assets, the pair with most figures for the period; ties go to the first by name.
     """
     keys: Iterable[_Key] = facts
     assets: list[_Key] = []

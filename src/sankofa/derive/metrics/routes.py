@@ -1,10 +1,10 @@
-"""How routes are tried: which of them a filing can begin, and whether the members of a total add up to it.
+"""How routes are tried: which routes a filing can start, and whether the members of a total add up to it.
 
 Each route has a bit, so one lookup per reported concept finds the routes that can begin.
 
-Notes of a filing repeat parts of its lines, and a line may be less than its name says. So up to two members
-may be left out of a total, or added although they are within another; never a marked member, such as debt.
-Figures match to the last digit.
+Notes of a filing repeat parts of its lines, and a line may cover less than its name says. So up to two
+members may be left out of a total, or added even though another member includes them; never a marked member,
+such as debt. Figures match to the last digit.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ class Closed(NamedTuple):
 
 
 def closed(breakdown: Breakdown, values: Mapping[str, Decimal]) -> Closed | None:
-    """How a breakdown closes with the figures of one filing, by the first of its totals that does."""
+    """How a breakdown adds up with the figures of one filing, by its first total that does."""
     order = breakdown.order
     there = sorted([c for c, value in values.items() if value and c in order], key=order.__getitem__)
     inside = set().union(*[breakdown.within[whole] for whole in there if whole in breakdown.within])
@@ -84,17 +84,17 @@ def _one_or_two(amounts: list[Decimal], total: Decimal) -> tuple[int, ...] | Non
 
 
 class RouteStep(NamedTuple):
-    """A route as it is tried."""
+    """A route, prepared for trying."""
 
     number: int
     """The number of the route."""
     route: Route
     first: str
-    """The first concept that it must have; empty for one of members alone."""
+    """The first concept that the route requires; empty if it has only members."""
     needed: frozenset[str]
-    """The concepts that it must have."""
+    """The concepts that the route requires."""
     plain: str
-    """The concept, where the route is nothing but that and nothing else decides; else empty."""
+    """The concept, if the route is only that concept without conditions; else empty."""
     totals: tuple[tuple[frozenset[str], ...], ...]
     """The concepts of each total, for each breakdown that must add up."""
 
@@ -109,7 +109,7 @@ class _Bits(NamedTuple):
     first: dict[str, int]
     """By concept, the bits of the routes that begin with it."""
     always: int
-    """The bits of those that begin with none."""
+    """The bits of routes that begin with no concept."""
 
 
 @cache

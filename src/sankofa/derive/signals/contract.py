@@ -76,7 +76,7 @@ class Observation(NamedTuple):
     sources: frozenset[str] = frozenset()
     """The ids of the sources that it is derived from."""
     until: int = FOREVER
-    """The first day that no longer shows it; only `basis=as_known` shows a row with such a day."""
+    """The first day that no longer shows it; only `basis=as_known` shows rows with such a day."""
 
 
 Observe = Callable[[Basis], Iterator[Observation]]
@@ -90,9 +90,9 @@ _PANELS: dict[str, "Panel"] = {}
 
 @dataclass(eq=False, slots=True)
 class Panel:
-    """A panel: which rows it has, from which dataset, and under which terms its file is published.
+    """A panel: its rows, their dataset, and the terms of its file.
 
-    It is declared as a decorator of the function that observes its rows.
+    Used as a decorator of the function that yields its rows.
     """
 
     key: str
@@ -153,8 +153,8 @@ class Origin(TypedDict):
 def origin(first: str, inputs: Iterable[CaptureInfo]) -> tuple[Origin, frozenset[str]]:
     """The provenance of a derived row, and the sources of its inputs.
 
-    `first` is the `source_ref` of the first input; the licence class is the strictest of all of them, the
-    time that of the latest capture.
+    `first` is the `source_ref` of the first input. The licence class is the strictest of all inputs, the time
+    that of the latest capture.
     """
     captures = list(inputs)
     derived = Origin(
@@ -209,7 +209,7 @@ def issuer_fields(entity: Entity) -> IssuerFields:
 
 
 def filed(reports: Iterable[Report]) -> tuple[Origin, frozenset[str]]:
-    """The provenance of what is derived from reports of an issuer, and the sources of these."""
+    """The provenance of rows derived from reports of an issuer, and the sources of these reports."""
     inputs = list(reports)
     return origin(inputs[0].source_ref, (report.capture for report in inputs))
 

@@ -1,8 +1,8 @@
 """Tenders and awards by month and quarter, each counted once.
 
-A period is closed on its last day: its rows use nothing dated later. An edition has a period only where
-releases were captured on that day or after. In each period an ocid is one tender, described by its first
-release there. An award is identified by ocid and award id, and dated by its first release.
+A period is closed on its last day: its rows use nothing dated later. An edition has a period only if releases
+were captured on that day or later. In each period an ocid is one tender, described by its first release
+there. An award is identified by ocid and award id, and dated by its first release.
 """
 
 from calendar import monthrange
@@ -24,7 +24,7 @@ MONTHS_IN_A_QUARTER: Final = 3
 
 
 class CalendarPeriod(NamedTuple):
-    """A month or a quarter as rows name it."""
+    """The name of a month or a quarter in rows."""
 
     name: str
     last_day: date
@@ -93,9 +93,9 @@ def instant_of(tender: Tender) -> tuple[str, str]:
 
 
 def buyer_key(tender: Tender) -> str | None:
-    """Identifies the buyer: its service_id where resolved, else its normalised name.
+    """Identifies the buyer: its service_id if resolved, else its normalised name.
 
-    None if the release names no buyer, or one that is not established to be an organisation.
+    None if the release names no buyer, or if the buyer is not shown to be an organisation.
     """
     buyers = (party for party, roles in tender.parties if "buyer" in roles)
     resolved = next((own for party in buyers if (own := _recognised(party))), None)
@@ -109,7 +109,7 @@ def party_key(party: Resolved) -> str:
 
 
 def _recognised(party: Resolved) -> str | None:
-    """The organisation, if it was recognised on the day of the release: panels count nothing later."""
+    """The organisation, if it was recognised on the day of the release; panels ignore later matches."""
     return None if party.match.begins else party.match.service_id
 
 
@@ -121,7 +121,7 @@ def concentration(weights: Iterable[int | Fraction]) -> Fraction | None:
 
 
 class QuarterAward(NamedTuple):
-    """An award, and who gave it."""
+    """An award and its buyer."""
 
     quarter: int
     award: Award
@@ -149,7 +149,7 @@ class AwardedQuarter(NamedTuple):
     number: int
     awards: list[QuarterAward]
     captures: frozenset[int]
-    """Captures that decided what is counted, also by repeating an earlier award or cancelling one."""
+    """Captures that affected the count, also by repeating or cancelling an earlier award."""
 
 
 def closed_awards(basis: Basis, country: str) -> Iterator[AwardedQuarter]:

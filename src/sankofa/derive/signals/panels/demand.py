@@ -137,7 +137,7 @@ def _of_country(basis: Basis, country: str) -> Iterator[Observation]:
 
 
 _FirstMonths = list[tuple[int, int]]
-"""Months with a release, each with a capture: the first, then every one under a freer licence."""
+"""Months with a release, each with a capture: the first, then each with a freer licence."""
 
 
 def _first_months(basis: Basis, months: dict[int, _Month]) -> _FirstMonths:

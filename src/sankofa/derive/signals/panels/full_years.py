@@ -212,7 +212,7 @@ class IssuerPersistenceRow(FullYearRow, frozen=True, kw_only=True):
 
 
 _YearResult = tuple[bool, list[Figure]]
-"""Whether a year was a good one, and the figures that say so."""
+"""Whether a year was good, and the figures that show it."""
 
 
 class _KnownCounts(NamedTuple):
@@ -271,7 +271,7 @@ def _counts_on(known: MetricYears, year: FullYear, day: int) -> _KnownCounts:
 
 
 def _in_a_row(years: Iterable[_YearResult | None]) -> tuple[int | None, list[Figure]]:
-    """How many good years there are in a row, and their figures; None if that is not known."""
+    """How many good years there are in a row, and their figures; None if unknown."""
     count: int | None = None
     figures: list[Figure] = []
     for year in years:

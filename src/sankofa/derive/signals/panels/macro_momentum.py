@@ -21,7 +21,7 @@ _PERIODS: Final[dict[str, Callable[[str], int]]] = {
 }
 """For each frequency with calendar periods: the number of the period a day is in."""
 
-_Day = date  # where a row has a field of that name
+_Day = date  # because a row has a field of that name
 
 
 class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ def _growth(value: Decimal, base: Decimal) -> Decimal:
 
 
 def _only(periods: dict[int, list[_History]], period: int, day: int) -> SeriesReport | None:
-    """The value of a period in force on a day; None unless exactly one was known by then."""
+    """The current value of a period on a day; None unless exactly one was known by then."""
     histories = periods.get(period, ())
     if len(histories) > 1:
         histories = [history for history in histories if history[0].known_from <= day]
@@ -145,7 +145,7 @@ def _only(periods: dict[int, list[_History]], period: int, day: int) -> SeriesRe
 
 
 def _known(history: _History, day: int) -> SeriesReport | None:
-    """The value in force on a day; None if there was none, or it was withdrawn."""
+    """The current value on a day; None if there was none, or if it was withdrawn."""
     for vintage in reversed(history):
         if vintage.known_from <= day:
             return None if vintage.report.value is None else vintage.report
