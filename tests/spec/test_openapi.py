@@ -6,6 +6,7 @@ After such a change `make snapshots` writes the snapshot and the example answers
 import json
 import os
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -39,16 +40,47 @@ SERVED = endpoints()
 FILES = {"/open/{file}", "/v1/export/files/{file}"}
 IDS = [operation.name for operation in SERVED]
 
-EXTENSIONS = {
-    f"/v1/{path}"
-    for path in """
-        changes search issuers panel statements/{service_id} series series/{series}/vintages
-        series/{series}/revisions series/{series}/matrix fundamentals/{service_id}/matrix
-        entities/{service_id}/history restatements check proof contracts/{ocid} flags cross-rates
-        sources coverage usage
-    """.split()
+# Each path of the API, and the errors listed for it.
+SECTION_4 = {
+    "/v1/export": {401, 429, 503},
+    "/v1/fundamentals/{service_id}": {400, 401, 404, 429, 503},
+    "/v1/tenders": {400, 401, 402, 429, 503},
+    "/v1/shared/facts": {400, 401, 402, 429, 503},
+    "/v1/tender-parties": {401, 429, 503},
+    "/v1/macro": {400, 401, 402, 429, 503},
+    "/v1/entities/{service_id}": {401, 404, 429, 503},
+    "/v1/crosswalk/{service_id}": {401, 404, 429, 503},
+    "/v1/crosswalk": {400, 401, 402, 429, 503},
+    "/v1/screen": {400, 401, 402, 429, 503},
+    "/v1/metrics/{service_id}": {400, 401, 402, 429, 503},
+    "/v1/signals/procurement-demand": {401, 402, 429, 503},
+    "/v1/signals/{signal_key}": {400, 401, 404, 429, 503},
+    "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
 }
-"""Paths that are marked as extensions."""
+# Besides.
+EXTENSIONS = {
+    "/v1/changes": {400, 401, 402, 404, 410, 429, 503},
+    "/v1/search": {400, 401, 402, 429, 503},
+    "/v1/issuers": {400, 401, 402, 429, 503},
+    "/v1/panel": {400, 401, 402, 429, 503},
+    "/v1/statements/{service_id}": {400, 401, 402, 404, 429, 503},
+    "/v1/series": {400, 401, 402, 429, 503},
+    "/v1/series/{series}/vintages": {400, 401, 402, 404, 429, 503},
+    "/v1/series/{series}/revisions": {400, 401, 404, 429, 503},
+    "/v1/series/{series}/matrix": {400, 401, 404, 429, 503},
+    "/v1/fundamentals/{service_id}/matrix": {400, 401, 404, 429, 503},
+    "/v1/entities/{service_id}/history": {400, 401, 404, 429, 503},
+    "/v1/restatements": {400, 401, 402, 429, 503},
+    "/v1/check": {400, 401, 429, 503},
+    "/v1/proof": {400, 401, 402, 404, 429, 503},
+    "/v1/contracts/{ocid}": {400, 401, 404, 429, 503},
+    "/v1/flags": {400, 401, 402, 429, 503},
+    "/v1/cross-rates": {400, 401, 402, 429, 503},
+    "/v1/sources": {400, 401, 429, 503},
+    "/v1/coverage": {400, 401, 402, 429, 503},
+    "/v1/usage": {401, 429, 503},
+}
+SECTION_4 |= EXTENSIONS
 # Without a key.
 OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200", "304"}}
 
@@ -91,6 +123,18 @@ def test_every_operation_is_described_and_nothing_else(document: dict[str, Any])
     assert all(set(path) == {"get"} for path in document["paths"].values())
 
 
+@pytest.mark.rule("SPEC-2")
+@every("operation", SERVED, ids=IDS)
+def test_statuses_of_an_endpoint_are_those_listed_for_it(document: dict[str, Any], operation: Operation):
+    responses = document["paths"][operation.path]["get"]["responses"]
+    unchanged = set() if operation.live else {"304"}
+    listed = {int(status) for status in responses} - {200, 304}
+    assert ("304" in responses) == bool(unchanged)
+    assert SECTION_4[operation.path] <= listed
+    for_sale = {402} if operation.parameters.keys() & {"limit", "cursor"} else set()
+    assert listed - for_sale - SECTION_4[operation.path] <= {400, 404, 410, 414, 431}
+
+
 @pytest.mark.rule("SPEC-3")
 @every("operation", SERVED, ids=IDS)
 def test_what_goes_beyond_the_specification_is_marked(document: dict[str, Any], operation: Operation) -> None:
@@ -124,6 +168,18 @@ def test_every_field_of_an_answer_and_its_rows_is_required(document: dict[str, A
     for shape, item in zip(operation.shapes, items.get("anyOf", [items]), strict=True):
         row = schemas[item["$ref"].rpartition("/")[2]]
         assert row["required"] == list(row["properties"]) == list(shape.__struct_encode_fields__)
+
+
+def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(document: dict[str, Any]):
+    """A future as_of is a 400; which days those are is not the schema's to know."""
+    found = [p for p in _parameters(document) if p["name"] == "as_of"]
+    assert found
+    for parameter in found:
+        pattern = parameter["schema"]["pattern"]
+        assert re.search(pattern, "2026-01-15")
+        assert re.search(pattern, "9999-12-31")
+        assert not re.search(pattern, "2023-02-29")
+        assert "A day in the future is a 400." in parameter["description"]
 
 
 @every("operation", SERVED, ids=IDS)
@@ -181,6 +237,11 @@ def _without_times(row: dict[str, Any]) -> dict[str, Any]:
     if isinstance(inputs := row.get("inputs"), list):
         nested["inputs"] = [_without_times(one) for one in inputs]
     return row | {name: time for name, time in times.items() if name in row} | nested
+
+
+def _parameters(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for path in document["paths"].values():
+        yield from path["get"].get("parameters", ())
 
 
 def _as_json(document: dict[str, Any]) -> Any:
