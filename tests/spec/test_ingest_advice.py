@@ -77,7 +77,7 @@ def test_a_missing_column_is_named_as_missing_and_a_workbook_as_what_it_is(sourc
     old.write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512))
     refused = run(source, "ingest", "own", old)
     assert refused.returncode == 1
-    assert "figures.xls: an Excel workbook of the old form (xls), or one with a password" in refused.stderr
+    assert "figures.xls: an old Excel workbook (xls), or a workbook with a password" in refused.stderr
     book = tmp_path / "figures.ods"
     with zipfile.ZipFile(book, "w") as archive:
         archive.writestr("content.xml", "<content/>")

@@ -4,9 +4,9 @@ It is written once, in order, and then mapped into memory: reading the blocks of
 and copies nothing. (A database would release the interpreter to another thread several times per read, which
 on a busy server costs more than the read; see docs/decisions/edition-format.md.)
 
-Rows are nine tenths of an edition and repeat themselves: a block of them is stored compressed where that at
-least halves it, and the blocks read last are cached decompressed (`ByteCache`). Numbers and columns are read
-in place.
+Rows are nine tenths of an edition and repetitive: a block of rows is stored compressed if that at least
+halves it, and recently read blocks are cached decompressed (`ByteCache`). Numbers and columns are read in
+place.
 
 Layout, little-endian, every part padded to 8 bytes:
 
@@ -39,11 +39,11 @@ from sankofa.engines.private_files import zstd
 Block = tuple[bytes | memoryview, bytes | memoryview]
 """The index of a block and its rows, as the edition has them (`edition.format.row_blocks`)."""
 NeedsRows = Callable[[bytes | memoryview], bool]
-"""Whether the rows of a block are needed, by its index."""
+"""Decides from a block's index whether its rows are needed."""
 ByteRange = tuple[int, int, int]
-"""Some of the bytes of a block's rows: the address of the block, where they begin and where they end."""
+"""A byte range in a block's rows: the address of the block, start and end."""
 BLOCK_CACHE_BYTES: Final = 128 << 20
-"""In one worker; the rows of some quarter of a million figures."""
+"""Per worker; enough for the rows of about a quarter of a million figures."""
 
 
 K = TypeVar("K", bound=Hashable)
@@ -77,7 +77,7 @@ class ByteCache(Generic[K]):
     """Holds the values read last, up to a number of bytes."""
 
     def __init__(self, most_bytes: int = BLOCK_CACHE_BYTES, entry_bytes: int = 0) -> None:
-        """`entry_bytes` is what an entry takes besides its value."""
+        """`entry_bytes` is the size of an entry without its value."""
         self._most = most_bytes
         self._entry_bytes = entry_bytes
         self._values: OrderedDict[K, bytes] = OrderedDict()
@@ -91,7 +91,7 @@ class ByteCache(Generic[K]):
         return self._values.get(key)
 
     def get_all(self, keys: Sequence[K]) -> list[bytes | None]:
-        """The values of many keys, which stay as old as they are."""
+        """The values of many keys; reading them does not change their age."""
         return list(map(self._values.get, keys))
 
     def put(self, key: K, value: bytes) -> None:
@@ -112,19 +112,19 @@ _KEY = struct.Struct("<II")
 _EXTENT = struct.Struct("<QIII4x")
 _ROWS = struct.Struct("<QII")
 _LEAST_COMPRESSED = 4096
-"""Bytes of rows below which compressing would cost more time than it saves room."""
+"""Rows smaller than this are not compressed: it would cost more time than it saves space."""
 _SHORT_KEY = 1024
-"""Bytes that a key of one block takes, if it is not half as long itself."""
+"""Bytes that the entry of a key with one block fits in, unless the key itself is half as long."""
 _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 _DIGEST = 16
 _IN_ORDER = 8 + _DIGEST
 _AT_ONCE = 512 * 1024
-"""Bytes that may be compared with their digests where they are asked for: half a millisecond."""
+"""Most bytes that a read verifies against digests itself: half a millisecond."""
 
 
 Extent = tuple[int, int, int, int]
-"""Where a block begins; the bytes of its index, of its rows in the file, and of its rows as they were."""
+"""Start of a block; sizes of its index, of its stored rows, and of its decompressed rows."""
 _serials = numbered(1)
 
 
@@ -139,18 +139,18 @@ class NotChecked(Exception):
 
 
 class StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A block as a file stores it. It can be made in another process than the one that writes the file."""
+    """A block as a file stores it. It can be made in a different process than the writer's."""
 
     index: bytes
     rows: bytes
-    """Compressed where they are JSON, many, and that at least halves them."""
+    """Compressed if they are JSON, large, and that at least halves them."""
     size: int
     """Bytes of the rows before."""
     digest: bytes
 
     @property
     def plain(self) -> tuple[bytes, bytes]:
-        """The index, and the rows as they were."""
+        """The index and the decompressed rows."""
         return self.index, self.rows if len(self.rows) == self.size else zstd.decompress(self.rows)
 
 
@@ -232,7 +232,7 @@ class BlockFileWriter:
 
 
 class BlockFileReader:
-    """The file, mapped. Whatever is read was compared with its digest before; raises Damaged."""
+    """The file, mapped. All bytes read are verified first; raises Damaged."""
 
     def __init__(self, file: CheckedFile, cache: ByteCache[Hashable] | None = None) -> None:
         self._cache = cache or ByteCache()
@@ -241,9 +241,9 @@ class BlockFileReader:
         if size < len(_MAGIC) + _TRAILER.size:
             raise Damaged(f"incomplete: {file.name} is too short")
         self.file, self._state = file, file.state
-        # Not through the map: for one byte of it a system may count all of the file as our memory.
+        # Not through the map: some systems count the whole file as our memory for one byte.
         table, slots, rows, blocks, magic = _TRAILER.unpack(file.read(size - _TRAILER.size, size))
-        if magic != _MAGIC:  # the one before the blocks is not looked at: a page more to compare
+        if magic != _MAGIC:  # the magic before the blocks is not read: it would be one more page to compare
             raise Damaged(f"corrupt: {file.name} is not a file of blocks")
         self._bytes = memoryview(file.map())
         self._table_at, self._rows_at = table, rows
@@ -261,7 +261,7 @@ class BlockFileReader:
     ) -> Sequence[Block] | None:
         """See `EditionReader`; uncompressed rows are views of the file. Raises
         NotChecked if many pages must be compared first."""
-        name = f"{kind}\0{key}".encode()  # as `_name` and `_hash` say, which would be calls for each read
+        name = f"{kind}\0{key}".encode()  # `_name` and `_hash` inlined, to save two calls per read
         hashed = int.from_bytes(blake2b(name, digest_size=8).digest(), "little") or 1
         whole, table, mask = self._bytes, self._table, self._mask
         complete, verified, table_at = self._state.complete, self._state.verified, self._table_at
@@ -325,7 +325,7 @@ class BlockFileReader:
 
     def _rows_of(self, block: int) -> tuple[int, int, int]:
         """The offset of a block's rows, their stored length and their real length."""
-        at = self._rows_at + _ROWS.size * (block - 1)  # blocks are numbered from one
+        at = self._rows_at + _ROWS.size * (block - 1)  # numbered from 1
         self.file.check(at, at + _ROWS.size)
         return _ROWS.unpack_from(self._bytes, at)
 
@@ -335,7 +335,7 @@ class BlockFileReader:
         return rows
 
     def _has_checked(self, start: int, end: int) -> bool:
-        """Whether bytes within one page were compared before; false if they reach into the next."""
+        """Whether bytes within one page are verified already; false if they cross into the next page."""
         page = start >> PAGE_BITS
         return end >> PAGE_BITS == page and bool(self._state.verified[page])
 
@@ -357,7 +357,7 @@ class BlockFileReader:
             raise NotChecked(self.file, start, end)
 
     def digests(self, kind: str, after: str, most: int, *, with_it: bool = False) -> list[tuple[str, bytes]]:
-        """See `EditionReader`; `with_it` the key itself among them."""
+        """See `EditionReader`; `with_it` includes the key itself."""
         self._check(self._order_at, self.file.size)
         prefix = _name(kind, "")
         bisect = bisect_left if with_it else bisect_right

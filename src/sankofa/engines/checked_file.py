@@ -20,11 +20,11 @@ PAGE: Final = 1 << PAGE_BITS
 DIGEST: Final = 16
 _READ: Final = 1 << 20  # a multiple of a page
 _FIRST_SCRUB: Final = 4
-_F_SETSIG: Final = 10  # of Linux; the module fcntl does not name it
+_F_SETSIG: Final = 10  # Linux; the module fcntl lacks the name
 
 
 class Damaged(Exception):
-    """A file is not what was published."""
+    """A file differs from what was published."""
 
 
 class FileState:
@@ -32,16 +32,16 @@ class FileState:
 
     def __init__(self, identity: tuple[int, int, int, int], path: Path) -> None:
         self.identity = identity
-        """Device, inode, size and time of writing. A write or a replacement changes it, another link does
-        not."""
+        """Device, inode, size and time of writing. Writing or replacing the file changes it, another link
+        does not."""
         self.path = path
-        """Where it was opened last: editions that share it have it in several places."""
+        """Path it was last opened under: editions that share it have several paths."""
         self.verified = bytearray(page_count(identity[2]))
         self.complete = not self.verified
         self.damage: str | None = None
         """The fault that was found. A damaged file is not read again."""
         self.suspicion: str | None = None
-        """That another process was about to write to it; until it is opened again."""
+        """The report that another process was about to write to it; None again after it is reopened."""
 
 
 class FileStates:
@@ -75,14 +75,14 @@ def page_count(size: int) -> int:
 
 
 def page_digests(chunk: bytes) -> bytes:
-    """The digests of the pages in a chunk that begins with a page, one after another."""
+    """The concatenated digests of a chunk's pages, from its first page on."""
     view = memoryview(chunk)
     pages = (view[start : start + PAGE] for start in range(0, len(chunk), PAGE))
     return b"".join(blake2b(page, digest_size=DIGEST).digest() for page in pages)
 
 
 class CheckedFile:
-    """A file of an edition. Raises Damaged wherever it is not what was published.
+    """A file of an edition. Reads raise Damaged if it differs from what was published.
 
     It stays readable after its edition is removed, and closes with its last reference.
     """
@@ -180,7 +180,7 @@ class CheckedFile:
             self.is_leased = True
         except BlockingIOError:
             raise self._suspected() from None
-        except OSError:  # of another owner, or of a file system without leases
+        except OSError:  # another owner, or a file system without leases
             self.is_leased = False
         self.state.suspicion = None
         return mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_READ)

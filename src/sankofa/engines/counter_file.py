@@ -1,13 +1,13 @@
 """Counters in one file, exact across the processes of one machine.
 
-The file is a table of 4 KiB pages, 128 slots each; a name belongs to one page by its hash, so all its
-windows change under one lock. It is mapped into memory, and locked without letting go of the interpreter:
-`fcntl.lockf` lets go of it in case the call waits. Ours never waits and is made twice in every request; to
-queue for the interpreter each time costs ten times the call. A page is allocated on the disk before it is
-first touched, so that a full disk is an error and not the end of the process.
-A process killed at any instruction leaves a count as it was or as it should be: a count is one aligned
-number, stored by one instruction (`struct` would write zeros first), and a new slot gets its mark last.
-A slot is used again once its window is past, so the file never outgrows its 32 MiB; it is sparse.
+The file is a table of 4 KiB pages, 128 slots each; a name belongs to one page by its hash, so all its windows
+change under one lock. It is mapped into memory, and locked without releasing the interpreter: `fcntl.lockf`
+releases it because the call may wait. Our call never waits and is made twice per request; queueing for the
+interpreter each time costs ten times the call. A page is allocated on disk before its first use, so that a
+full disk raises an error instead of killing the process. A process killed at any instruction leaves the old
+count or the new one: a count is one aligned number, stored by one instruction (`struct` would write zeros
+first), and a new slot gets its mark last. A slot is reused once its window is past, so the file never
+outgrows 32 MiB; it is sparse.
 """
 
 import ctypes
@@ -61,7 +61,7 @@ _THREADS = threading.Lock()
 class _Page(NamedTuple):
     start: int
     lock: bytes
-    """The argument of `fcntl` that locks the first byte of the page; `unlock` unlocks it."""
+    """The argument of `fcntl` that locks the first byte of the page; `unlock` is the one that unlocks it."""
     unlock: bytes
 
 
@@ -168,7 +168,7 @@ class CounterFile:
     def _add_one(self, start: int, mark: bytes, seconds: int, now: int) -> int:
         words = self._words
         at = self._map.find(mark, start, start + _PAGE)
-        if at % _SLOT:  # it has no slot, or the same bytes are across two slots by chance
+        if at % _SLOT:  # no slot, or the bytes match across two slots by chance
             at = self._slot_of(start, mark)
         if at < 0:
             at = self._vacant_slot(start, now)
@@ -188,12 +188,12 @@ class CounterFile:
     def _vacant_slot(self, start: int, now: int) -> int:
         for at in range(start, start + _PAGE, _SLOT):
             if self._words[at // _WORD + _UNTIL] < now:
-                self._map[at : at + _MARK] = bytes(_MARK)  # it has no owner until it is written whole
+                self._map[at : at + _MARK] = bytes(_MARK)  # no owner until it is completely written
                 return at
         raise OSError(0, "no room for another counter")
 
     def generation(self) -> bytes | None:
-        """A marker that changes with every write; None during a write, and after one that did not end."""
+        """A marker that changes with every write; None during a write and after an interrupted one."""
         generation = self._map[len(_HEADER) : len(_HEADER) + _GENERATION]
         return None if generation == _CHANGING else generation
 

@@ -1,7 +1,7 @@
 """The datastore: one folder per edition under HOME, beside a ledger in SQLite or PostgreSQL.
 
-An edition never changes once it is there. A signed note names the current one and is replaced atomically, so
-switching is one rename. CURRENT says the same in one line, for people, and for a HOME that has no note yet.
+Published editions never change. A signed note names the current edition and is replaced atomically, so
+switching is one rename. CURRENT repeats its name in one line, for people, and for a HOME without a note.
 """
 
 import os
@@ -54,7 +54,7 @@ _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
 class EditionList(NamedTuple):
-    """The published edition ids, newest first, and the one that is served."""
+    """The published edition ids, newest first, and the served id."""
 
     editions: tuple[str, ...]
     current: str | None
@@ -71,9 +71,9 @@ class Datastore:
         trusted: tuple[Verifier, ...] = (),
         keys: Path | None = None,
     ) -> None:
-        """Only what one of the `trusted` keys signed is opened; without them, what the key in HOME signed.
+        """Opens only editions signed by one of the `trusted` keys; without them, by the key in HOME.
 
-        `keys` is HOME where the ledger and the editions are in another folder.
+        `keys` is HOME if the ledger and the editions are in another folder.
         """
         self.ledgers = ledgers
         self._home = home
@@ -101,28 +101,27 @@ class Datastore:
             return EditionWriter(self.editions, self._opened, signed, self.await_signature)
 
     def await_signature(self, edition: str, seal: str) -> None:
-        """Lets this process open an edition that it brought here before the signed note names it."""
+        """Lets this process open an edition that it pulled, before the signed note names it."""
         self._unsigned[edition] = seal
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
         """Raises EditionError when it is corrupt, incomplete or gone.
 
-        Its manifest must be the one that was sealed. With `check_all` every byte is compared with what was
-        published; else as many as take a moment, the others when they are read, and none that this
-        process has compared before.
+        Its manifest must match the seal. `check_all` verifies every byte that this process has not verified
+        before; otherwise it verifies as many as take a moment, and the rest when they are read.
         """
         folder = self._folder_of(edition)
         self._states.forget_missing()
         return EditionReader(folder, self._opened, self._signed_seal(edition), check_all=check_all)
 
     def manifest(self, edition: str) -> Manifest:
-        """The sealed manifest; reads nothing else of the edition. Raises EditionError."""
+        """The sealed manifest; reads no other file. Raises EditionError."""
         folder = self._folder_of(edition)
         with edition_errors(folder):
             return read_manifest(folder, self._signed_seal(edition))
 
     def _signed_seal(self, edition: str) -> str | None:
-        """The digest of its manifest that was signed; None if nothing was signed here yet.
+        """The signed digest of its manifest; None if nothing was signed here yet.
 
         Raises EditionError if no trusted key signed this edition.
         """
@@ -162,7 +161,7 @@ class Datastore:
         raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
 
     def share_log(self) -> None:
-        """Sends the log to the other machines of a shared store; here there are none."""
+        """Sends the log to the other machines of a shared store; does nothing here."""
 
     def is_shared(self) -> bool:
         """Whether the other machines of a shared store, if any, can read the current edition."""
@@ -183,7 +182,8 @@ class Datastore:
         return self.editions / edition
 
     def written_state(self, edition: str) -> str:
-        """A text that changes with any write to the ledger or to this edition; opening a ledger is none.
+        """A text that changes with any write to the ledger or to this edition; opening a ledger does not
+        change it.
 
         It is a digest of the ledger's state, and of the inodes, sizes and times of writing of the files.
         """
@@ -222,8 +222,8 @@ class Datastore:
 
     @contextmanager
     def exclusive(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Runs one command at a time on this store, on any machine; the others wait. `waiting` is called
-        once if another holds the lock. The lock ends with the process that holds it."""
+        """Runs one command at a time on this store, across machines; others wait. `waiting` is called once if
+        the lock is held. The lock ends with the process that holds it."""
         with self.ledgers.exclusive(lock_name, waiting), self.locked_here(lock_name, waiting):
             yield
 
@@ -251,8 +251,8 @@ class Datastore:
                 shutil.rmtree(self.editions / name)
 
     def _sign(self, signers: Sequence[Signer], current: str, kept: Iterable[str]) -> None:
-        """Sign the stored editions that were signed before or that this process built. Sign all of them where
-        nothing was signed before."""
+        """Sign the stored editions that were signed before or that this process built; all of them if nothing
+        was signed before."""
         before = self.publication()
         editions = {}
         for name in kept:
@@ -279,7 +279,7 @@ class Datastore:
         self._unsigned.clear()
 
     def list_as_published(self, editions: Collection[str]) -> None:
-        """Adds to the list of `published` the editions that it lacks."""
+        """Adds missing editions to the list of `published` ones."""
         with operator_errors(self._published):
             make_private_folder(self.editions)
         self._append_to_list(sorted({*editions} - self.published_list().published))
@@ -290,14 +290,14 @@ class Datastore:
         return self.published_list().published | {*kept.editions, *filter(None, [kept.current])}
 
     def withdraw(self, editions: Collection[str]) -> None:
-        """Marks stored editions as withdrawn: they may not be served in place of a newer one."""
+        """Marks stored editions as withdrawn: they may not be served instead of a newer one."""
         self._append_to_list(withdrawal_lines(sorted({*editions} - self.withdrawn())))
 
     def withdrawn(self) -> frozenset[str]:
         return self.published_list().withdrawn
 
     def published_list(self) -> PublishedList:
-        """The list of every published edition, as the file has it."""
+        """The bytes of the list of every published edition."""
         try:
             return read_list(self._published.read_bytes())
         except FileNotFoundError:
@@ -317,7 +317,8 @@ class Datastore:
                 os.fsync(stream.fileno())
 
     async def ping(self) -> None:
-        """The ledger answers; the current edition is there, sealed, and no damage was seen in it."""
+        """Checks that the ledger answers, and that the current edition is present, sealed and not known to be
+        damaged."""
         await self.ledgers.ping()
         current = self.list_editions().current
         if current is None:
@@ -347,8 +348,8 @@ def open_datastore(
 ) -> Datastore:
     """Editions in HOME (or in FOLDER, for `sqlite:FOLDER`), and the ledger that the URL names.
 
-    The key that signs editions is in HOME in any case. Only what a `trusted` key signed is opened; without
-    them, what the key in HOME signed.
+    The signing key is always in HOME. Opens only editions signed by a `trusted` key; without them, by the key
+    in HOME.
     """
     scheme, _, rest = url.partition(":")
     folder = Path(rest) if scheme == "sqlite" and rest else home

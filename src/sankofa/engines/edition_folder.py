@@ -6,7 +6,7 @@ editions/<edition>/checksums           the digests of the pages of every file, o
 editions/<edition>/parts/<sha256>      see `engines.block_file`
 editions/<edition>/files/*.parquet
 
-A part or file that two editions have in common is one file under two names (`engines.edition_reader`).
+A part or file shared by two editions is one file under two names (`engines.edition_reader`).
 """
 
 import fcntl
@@ -99,7 +99,7 @@ class EditionWriter:
         with operator_errors(self._unfinished):
             self._part().finish()
             self._blocks = None
-            if content and self.reuse(content):  # it came out as it was
+            if content and self.reuse(content):  # unchanged
                 self._unfinished.unlink()
                 return
             stored = describe_file(self._unfinished)
@@ -107,7 +107,7 @@ class EditionWriter:
             self._held[content] = stored
 
     def reuse(self, content: str) -> bool:
-        """Adds a part with this content from a stored edition; False if none has it."""
+        """Adds a part with this content from a stored edition; False if no edition has it."""
         return content in self._held or self._link(content, self._parts, "")
 
     def reuse_file(self, name: str, sha256: str) -> bool:
@@ -117,10 +117,10 @@ class EditionWriter:
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Make it durable and complete under its name. Not yet current.
 
-        `manifest["files"]` has the `name`, `size_bytes` and `sha256` of each file. `manifest["parts"]` has of
-        each part its `content`, the `kinds` of keys in it, and the `first` of these keys: the parts of a kind
-        follow each other in the order of their keys. Without it, all that was written is one part.
-        If it already exists, as it was signed and with the same content, that one stays: it may be in use.
+        `manifest["files"]` has the `name`, `size_bytes` and `sha256` of each file. `manifest["parts"]` has
+        for each part its `content`, the `kinds` of its keys, and their `first` key: the parts of a kind are
+        in the order of their keys. Without it, everything written is one part. If the edition already exists,
+        as signed and with the same content, the existing one stays: it may be in use.
         """
         destination = self._editions / edition
         signed = (self._signed or {}).get(edition, "")
@@ -155,14 +155,14 @@ class EditionWriter:
         self._unlock()
 
     def abandon(self) -> None:
-        """Leave nothing behind, also on a full disk, where the last bytes of a file cannot be written."""
+        """Leave nothing behind, even on a full disk, where a file's last bytes cannot be written."""
         if self._blocks is not None:
             with suppress(OSError):
                 self._blocks.close()
         self._remove()
 
     def _part(self) -> BlockFileWriter:
-        """The one that is being written."""
+        """The part that is being written."""
         if self._blocks is None:
             self._blocks = BlockFileWriter(self._unfinished)
         return self._blocks
@@ -173,7 +173,7 @@ class EditionWriter:
         return [{"kinds": sorted(self._kinds), "first": "", "content": ""}]
 
     def _link(self, known_by: str, folder: Path, name: str) -> bool:
-        """Have a file of a kept edition in this one, under its own name unless one is given."""
+        """Link a file of a kept edition into this one, under its own name unless another is given."""
         if (whole := self._whole_file(known_by)) is None:
             return False
         path, stored = whole
@@ -185,7 +185,7 @@ class EditionWriter:
         return True
 
     def _whole_file(self, known_by: str) -> tuple[Path, StoredFile] | None:
-        """A file of a kept edition, every page of it compared with its digest."""
+        """A file of a kept edition, with every page verified."""
         if self._kept is None:
             self._kept = _files_of_editions(self._editions, self._signed)
         if known_by not in self._kept:
@@ -236,7 +236,7 @@ def _files_of_editions(
 
 
 def _is_whole(folder: Path, seal: str, manifest: Manifest) -> bool:
-    """Whether the edition is complete, as it was signed, and has the content of this manifest."""
+    """Whether the edition is complete, as signed, and has the content of this manifest."""
     try:
         reader = EditionReader(folder, OpenParts(FileStates()), seal, check_all=True)
     except EditionError:
@@ -270,7 +270,7 @@ def lock_folder(folder: Path) -> int | None:
 
 
 class EditionContents(NamedTuple):
-    """The manifest of an edition, and every file that it consists of by its path in the edition's folder."""
+    """The manifest of an edition, and all its files by their path in the edition's folder."""
 
     edition: str
     manifest: Manifest
@@ -279,7 +279,7 @@ class EditionContents(NamedTuple):
 
 
 def edition_contents(folder: Path) -> EditionContents:
-    """Raises EditionError if its manifest cannot be read, or is that of another edition."""
+    """Raises EditionError if the manifest cannot be read or belongs to another edition."""
     try:
         content = (folder / MANIFEST).read_bytes()
         return listed_contents(folder.name, content, hashlib.sha256(content).hexdigest())
@@ -297,8 +297,8 @@ def listed_contents(edition: str, content: bytes, seal: str) -> EditionContents:
 
 
 def link_edition(folder: Path, files: Iterable[tuple[str, Path]]) -> None:
-    """Assembles an edition from links to files (path in its folder, file), in one step. Replaces one of
-    the same name. Raises OperatorError."""
+    """Assembles an edition from links to files (path in its folder, file), in one step. Replaces an edition
+    with the same name. Raises OperatorError."""
     editions = folder.parent
     with operator_errors(folder):
         building, lock = building_folder(editions)

@@ -1,8 +1,8 @@
 """The append-only log of editions, as C2SP specifies logs in tiles (tlog-tiles).
 
-It is two files beside the editions. `entries` has every entry, each after its length in two bytes, as bundles
-of entries have them. `checkpoint` is a signed note about the number of entries and the root of their Merkle
-tree (RFC 9162). Tiles and bundles are made of the entries when one is asked for.
+The log is two files beside the editions. `entries` has every entry after its length in two bytes, as in
+bundles of entries. `checkpoint` is a signed note with the number of entries and the root of their Merkle tree
+(RFC 9162). Tiles and bundles are made from the entries on request.
 
 `rows/` has the hashes of the rows of each kept edition, and `rows.note` lists those files, signed.
 """
@@ -41,11 +41,11 @@ CHECKPOINT: Final = "log/checkpoint"
 STAMP: Final = "log/checkpoint.tsr"
 """The stamp of an authority on the text of the checkpoint (RFC 3161)."""
 ROW_TREES: Final = "log/rows/"
-"""The files with the hashes of rows, one for each kept edition."""
+"""Folder of the hashes of rows, a file for each kept edition."""
 ROW_TREES_NOTE: Final = "log/rows.note"
 _HEADING: Final = "sankofa/rows/v1\n"
 LARGEST_LOG: Final = 256 << 20
-"""Bytes that a follower reads of a log; one of an edition a day for a thousand years is a quarter of that."""
+"""Most bytes that a follower reads from a log; four times the log of a daily edition over 1,000 years."""
 _LENGTH: Final = 2
 _TILE_WIDTH: Final = 256
 _LARGEST_LEVEL: Final = 63
@@ -65,7 +65,7 @@ class LoggedEdition(msgspec.Struct, frozen=True, tag="edition"):
 
 
 class LoggedErasure(msgspec.Struct, frozen=True, tag="erasure"):
-    """The entry about editions that may not be served any more: what they hold was withdrawn."""
+    """The entry about editions that may not be served any more because their content was withdrawn."""
 
     at: str
     editions: list[str]
@@ -76,7 +76,7 @@ _decode: Final = msgspec.json.Decoder(LoggedEdition | LoggedErasure).decode
 
 @dataclass(frozen=True)
 class LogTree:
-    """The entries of a log and their hashes. What follows from them is computed once."""
+    """The entries of a log and their hashes; derived values are computed once."""
 
     entries: tuple[bytes, ...]
     leaves: tuple[bytes, ...]
@@ -139,7 +139,7 @@ def row_trees_path(edition_folder: Path) -> Path:
 
 
 class RowTreesFile(NamedTuple):
-    """What a signed note says about such a file."""
+    """The line of a signed note about such a file."""
 
     sha256: str
     size: int
@@ -170,7 +170,7 @@ def read_entries(content: bytes) -> LogTree:
 
 def checked_log(content: bytes, checkpoint: bytes, trusted: Sequence[Verifier], before: LogTree) -> LogTree:
     """The log up to a checkpoint of a trusted key, from a file that may be longer. Raises NotTrusted if it
-    does not match, or drops entries seen `before`."""
+    does not match, or lacks entries seen `before`."""
     tree = _signed_part(read_entries(content), verified_text(checkpoint, trusted))
     if tree.leaves[: len(before.leaves)] != before.leaves:
         raise NotTrusted(f"{ENTRIES} leaves out or changes entries that were there before: a fork")
@@ -178,7 +178,7 @@ def checked_log(content: bytes, checkpoint: bytes, trusted: Sequence[Verifier], 
 
 
 def checkpoint_head(text: str) -> tuple[int, bytes]:
-    """The number of entries and the root that the text of a checkpoint tells. Raises NotTrusted."""
+    """The number of entries and the root in the text of a checkpoint. Raises NotTrusted."""
     lines = text.split("\n")
     try:
         return int(lines[1]), b64decode(lines[2], validate=True)
@@ -205,7 +205,7 @@ def _signed_part(tree: LogTree, checkpoint: str) -> LogTree:
 
 
 def is_stamp_of(stamp: bytes, text: str) -> bool:
-    """Whether a stamp names the digest of the text; `sankofa verify --roots` tells who made it."""
+    """Whether a stamp names the digest of the text; `sankofa verify --roots` checks its authority."""
     return sha256(text.encode()).digest() in stamp
 
 
@@ -249,12 +249,12 @@ class EditionLog:
         return _content(self._checkpoint)
 
     def stamp(self) -> bytes | None:
-        """The stamp on the checkpoint; None if there is none on this one. Raises StoreUnavailable."""
+        """The stamp on this checkpoint; None if there is none. Raises StoreUnavailable."""
         stamp, checkpoint = _content(self._stamp), self.checkpoint()
         return stamp if stamp and checkpoint and is_stamp_of(stamp, note_text(checkpoint)) else None
 
     def take_stamp(self, stamp: bytes) -> None:
-        """Store a stamp. `stamp` ignores one of another checkpoint."""
+        """Store a stamp. `stamp` ignores stamps of other checkpoints."""
         with operator_errors(self._stamp):
             replace_file(self._stamp, stamp)
 
@@ -263,7 +263,7 @@ class EditionLog:
         return _content(self._row_trees_note)
 
     def list_row_trees(self, kept: Collection[str], signers: Sequence[Signer]) -> None:
-        """Remove the hashes of rows of other editions than those kept, and sign what there is."""
+        """Remove hashes of rows of editions that are not kept, and sign the remaining list."""
         self.prune_row_trees(kept)
         listed = {}
         with operator_errors(self._row_trees):
@@ -285,11 +285,11 @@ class EditionLog:
         signers: Sequence[Signer],
         cosign: Cosign = lambda note, leaves: note,
     ) -> None:
-        """Append entries, then sign the log. Without entries a missing or older checkpoint is signed.
+        """Append entries, then sign the log. Without entries, replaces a missing or older checkpoint.
 
         `cosign` is given the checkpoint and the hashes of the entries, and adds signatures of others.
 
-        Raises OperatorError if the entries are not those that were signed before.
+        Raises OperatorError if the stored entries are not the signed ones.
         """
         tree, before = self.tree(), self.checkpoint()
         try:
@@ -305,7 +305,7 @@ class EditionLog:
             if added.entries:
                 whole = len(tree.bundle())
                 with open(self._entries, "ab", buffering=0, opener=open_private) as stream:
-                    stream.truncate(whole)  # removes what a killed process wrote of an entry
+                    stream.truncate(whole)  # removes an entry half-written by a killed process
                     stream.write(added.bundle())
                     os.fsync(stream.fileno())
                 self._read = None
@@ -321,7 +321,7 @@ class EditionLog:
                 replace_file(self._checkpoint, note)
 
     def take(self, content: bytes, checkpoint: bytes | None = None) -> None:
-        """Replaces the log with that of another store, compared with its checkpoint, or of a backup, to be
+        """Replaces the log with another store's, verified against its checkpoint, or with a backup's, to be
         signed again."""
         with operator_errors(self._entries):
             make_private_folder(self._folder)

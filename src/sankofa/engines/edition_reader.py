@@ -1,4 +1,4 @@
-"""Reads an edition from its folder (`engines.edition_folder` says what is there).
+"""Reads an edition from its folder (`engines.edition_folder` describes the files).
 
 Each file is known by its SHA-256 and never changes. An edition that has the same file as the one before it
 links to the same inode, so the file is stored once and checked once.
@@ -33,8 +33,8 @@ from sankofa.model.errors import EditionError, StoreUnavailable
 
 _READ: Final = 16 * PAGE
 BLOCK_BITS: Final = 18
-"""The lower bits of an address are the number of a block in its part, the others that of the part among those
-of its kind: what is in one part moves no address in another."""
+"""The lower bits of an address are the block's number in its part, the others the part's number within its
+kind. So the content of one part moves no address in another."""
 ALIASES: Final = "alias"
 """The kind whose keys are an organisation's other ids; each leads to the key of its rows."""
 
@@ -70,7 +70,7 @@ def link_or_copy(source: Path, destination: Path) -> None:
 
 
 class OpenParts:
-    """The files of blocks that this process has open: editions that share one share its map and its cache."""
+    """The block files that this process has open; editions that share a file share its map and cache."""
 
     def __init__(self, states: FileStates, cache: ByteCache[Hashable] | None = None) -> None:
         self.states = states
@@ -78,7 +78,7 @@ class OpenParts:
         self._open: WeakValueDictionary[tuple[int, int, bytes], BlockFileReader] = WeakValueDictionary()
 
     def open(self, path: Path, file: StoredFile) -> BlockFileReader:
-        """Raises Damaged, or OSError where it is not there."""
+        """Raises Damaged, or OSError if it is missing."""
         status = path.stat()
         key = status.st_dev, status.st_ino, file.pages
         part = self._open.get(key)
@@ -97,7 +97,7 @@ class PartsByKind:
     __slots__ = ("_firsts", "_parts")
 
     def __init__(self, manifest: Manifest, parts: Sequence[BlockFileReader]) -> None:
-        """`parts` are those that the manifest lists, in its order."""
+        """`parts` are the manifest's parts, in its order."""
         self._firsts: dict[str, list[str]] = {}
         self._parts: dict[str, list[BlockFileReader]] = {}
         for entry, part in zip(manifest["parts"], parts, strict=True):
@@ -121,7 +121,7 @@ class PartsByKind:
         return self._parts[kind][block >> BLOCK_BITS], block & _BLOCK_MASK
 
     def spans(self, kind: str, after: str) -> Iterator[tuple[BlockFileReader, str, str | None]]:
-        """The parts with keys after one, in order, each with its first key and that of the next."""
+        """The parts with keys after a given key, in order, each with its first key and the next part's."""
         firsts, parts = self._firsts.get(kind, []), self._parts.get(kind, [])
         begin = max(bisect_right(firsts, after) - 1, 0)
         yield from zip(parts[begin:], firsts[begin:], [*firsts[begin + 1 :], None], strict=False)
@@ -136,7 +136,8 @@ FILES = "files"
 MANIFEST = "manifest.json"
 CHECKSUMS = "checksums"
 _CHECKED_AT_OPENING = 16 << 20
-"""Bytes to compare when an edition opens: all of a small one, some hundredths of a second of a large one."""
+"""Bytes to verify when an edition opens: all of a small edition, some hundredths of a second for a large
+one."""
 _RANGES_AT_ONCE = 128
 
 
@@ -166,9 +167,9 @@ class EditionReader:
     def __init__(
         self, folder: Path, opened: OpenParts, seal: str | None = None, *, check_all: bool = False
     ) -> None:
-        """`seal` is the digest of its manifest that was signed; None where nothing is signed yet."""
+        """`seal` is the signed digest of its manifest; None if nothing is signed yet."""
         self.scope: Hashable = folder.name
-        """Its id. Names of what is cached begin with it."""
+        """Its id, the prefix of cache names."""
         self.cache = opened.cache
         """Blocks, decompressed or in another form, of all editions of this process."""
         self._row_trees = row_trees_path(folder)
@@ -186,7 +187,7 @@ class EditionReader:
             self._mapped = [part.file for part in parts]
             self._parts = PartsByKind(self.manifest, parts)
         self._ranges: dict[str, ByteCache[ByteRange]] = {}
-        """Rows of a kind by their ranges. The top rows of a metric change little from day to day, so those of
+        """Rows of a kind by byte range. A metric's top rows change little from day to day, so rows of
         thousands of screens fit."""
 
     async def blocks(
@@ -252,13 +253,13 @@ class EditionReader:
         return self._row_trees.read_bytes()
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        """Up to `most` keys of a kind that follow a key, in the order of their bytes, each with a digest
-        of its blocks, to be compared with that of another edition of the same store."""
+        """Up to `most` keys of a kind after a key, in byte order, each with a digest of its blocks for
+        comparison with another edition of the same store."""
         digests: list[tuple[str, bytes]] = []
         try:
             for part, first, end in self._parts.spans(kind, after):
                 some = part.digests(kind, max(after, first), most - len(digests), with_it=after < first)
-                # An alias key is in the part of the key that it leads to, out of order.
+                # An alias key is in its target's part, out of order.
                 digests += [one for one in some if end is None or one[0] < end]
                 if len(digests) == most:
                     break
@@ -268,8 +269,8 @@ class EditionReader:
         return digests
 
     def scrub(self, most: int) -> None:
-        """Compares the next bytes with their digests, about `most` of them, and starts over at the end.
-        With 0 it only checks whether another process is about to change the file. Call it in a thread."""
+        """Verifies about `most` more bytes, and starts over at the end. With 0 it only checks whether another
+        process is about to change the file. Call it in a thread."""
         try:
             for file in self._mapped:
                 file.check_lease()
@@ -279,8 +280,8 @@ class EditionReader:
             self.damage = str(damage)
 
     def close(self) -> None:
-        """A part closes with the last edition that has it, its map with its last view: an answer may still
-        be in transit."""
+        """A part closes with the last edition that uses it, its map with its last view, because an answer may
+        still be in transit."""
         self._parts.clear()
         self._ranges.clear()
         self._mapped, self._scrubbed = [], []
@@ -302,13 +303,13 @@ class EditionReader:
 
 
 def read_manifest(folder: Path, seal: str | None = None) -> Manifest:
-    """Raises ValueError if it is not the one that was signed, OSError where it cannot be read."""
+    """Raises ValueError if it is not the signed one, OSError if it cannot be read."""
     content = (folder / MANIFEST).read_bytes()
     return open_manifest(content, seal or sha256(content).hexdigest(), folder.name)
 
 
 class ListedFile(NamedTuple):
-    """As a manifest has it."""
+    """An entry of the manifest."""
 
     path: str
     size: int

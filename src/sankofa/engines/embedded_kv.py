@@ -1,9 +1,8 @@
 """The default key-value store: files under HOME, no server.
 
-Values are rows of an SQLite file, which is durable and shows every process the last commit.
-Counters are a table of their own beside it (counter_file.py): a write transaction per request
-costs SQLite twice as much, and its waiting writers sleep for tens of milliseconds.
-See docs/decisions/key-value-store.md.
+Values are rows of an SQLite file, which is durable and shows every process the last commit. Counters are in a
+separate table file (counter_file.py): a SQLite write transaction per request costs twice as much, and waiting
+writers sleep for tens of milliseconds. See docs/decisions/key-value-store.md.
 """
 
 import asyncio
@@ -30,8 +29,7 @@ _SLEEP_SECONDS = 0.0002
 _MOST_KNOWN = 4096
 _MOST_UNCOUNTED = 64
 _SAME_FILES_SECONDS = 0.25
-"""How long open files are used without checking that their names still lead to them; see
-`_notice_other_files`."""
+"""How long open files are used without checking that they were not replaced; see `_notice_other_files`."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS stored (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 _GET = "SELECT value FROM stored WHERE name = ?"
@@ -62,7 +60,7 @@ class EmbeddedKeyValue:
         """Names that could not be counted since the last probe that found all well."""
 
     async def get(self, name: str) -> bytes | None:
-        """One read of a few bytes tells whether anything was put since the value was last looked up."""
+        """One read of a few bytes shows whether anything was put since the value was last looked up."""
         if time.monotonic() >= self._look_at_files_again:
             self._notice_other_files()
         known = self._known.get(name)
@@ -80,8 +78,8 @@ class EmbeddedKeyValue:
         return value
 
     async def put(self, name: str, value: bytes) -> None:
-        """Safe against a kill at any instruction: cached values are invalid from before the write until
-        after it, and one process writes at a time."""
+        """Safe against a kill at any instruction: cached values are invalid during the write, and one process
+        writes at a time."""
         await self._change(_PUT, (name, value))
 
     async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
@@ -162,8 +160,8 @@ class EmbeddedKeyValue:
             counters.check()
 
     async def probe_counting(self) -> None:
-        """Probes what requests write: there must be room for the names that failed, and for one more page.
-        The probe's own page is already allocated."""
+        """Probes the writes of requests: there must be room for the names that failed, and for one more page.
+        The probe's page is already allocated."""
         with self._counters_in_use() as counters:
             counters.check_room(self._uncounted)
         await self.count(*PROBE)
@@ -207,8 +205,8 @@ class EmbeddedKeyValue:
         return connection
 
     def _notice_other_files(self) -> None:
-        """Reopens files that an operator has replaced, by a restored one for example. Checked before a
-        value is read, and often otherwise; a check is a system call or two."""
+        """Reopens files that an operator has replaced, for example with a restored file. Runs before each
+        value is read, and often otherwise; it takes one or two system calls."""
         self._look_at_files_again = time.monotonic() + _SAME_FILES_SECONDS
         if self._counters is not None and _identity(self._counters_path) != self._counters.identity:
             self._drop_counters()
@@ -219,7 +217,7 @@ class EmbeddedKeyValue:
             self._known.clear()
 
     def _create_file(self) -> None:
-        """Creates it private; SQLite would make it readable by everyone. Its companion files get the same
+        """Creates the file private; SQLite would make it readable by everyone. Companion files get the same
         mode."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -240,7 +238,7 @@ class EmbeddedKeyValue:
             raise self._unavailable(error) from error
 
     def _drop_values(self) -> None:
-        """Close what failed, so that the next call opens it afresh: this is how the store recovers."""
+        """Close the failed files. The next call opens them again: this is how the store recovers."""
         connection, self._values = self._values, None
         if connection is not None and self._values_process != os.getpid():
             _never_close(connection)  # inherited through fork (SQLite, "How To Corrupt")
@@ -285,11 +283,11 @@ class EmptyKeyValue:
         """There is nothing to count in."""
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing is open."""
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Identifies the file under a name; None if there is none."""
+    """Identifies the file at a path; None if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -298,7 +296,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _never_close(connection: sqlite3.Connection) -> None:
-    """Keeps the connection open until the process ends: SQLite would remove the `-wal` file, whose name
+    """Keeps the connection open until the process ends: closing it would remove the `-wal` file, whose name
     now belongs to another file."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 

@@ -35,7 +35,7 @@ class KeyValue(Protocol):
         """Store the value; once this returns it survives a restart, and every process sees it."""
 
     async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
-        """Replaces the value if it is `expected`, in one atomic step; returns whether it was."""
+        """Replaces the value if it is `expected`, in one atomic step; returns whether it did."""
 
     async def names(self, prefix: str) -> list[str]:
         """The names of the stored values that begin with the prefix, sorted."""
@@ -50,7 +50,7 @@ class KeyValue(Protocol):
         """Do a real read; raise StoreUnavailable if it fails."""
 
     async def probe_counting(self) -> None:
-        """Count once, as for a name never counted before; raise StoreUnavailable if that fails."""
+        """Count once, under a name never counted before; raise StoreUnavailable if that fails."""
 
     async def close(self) -> None:
         """Closes connections and files. A later call opens them again."""
@@ -62,8 +62,8 @@ def open_keyvalue(
     """The store at `embedded:/path/to/file`, `redis://...`, `redis+sentinel://...` or `redis+cluster://...`
     (`rediss` for TLS), opened at its first call.
 
-    The component is what a StoreUnavailable names. `reserve` is the disk that a file takes in advance for its
-    counters, in bytes. Without `create` a file that is not there is an empty store, and is not created.
+    A StoreUnavailable names the `component`. `reserve` is the disk space that a file allocates for counters
+    in advance, in bytes. Without `create` a missing file is an empty store, and is not created.
     """
     scheme, _, rest = url.partition(":")
     if scheme == "embedded" and rest:

@@ -48,14 +48,14 @@ class LedgerSession(LedgerRows, Protocol):
         self._saw = saw
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
-        """Append the rows that are not there yet; how many were new."""
+        """Append the rows that are not there yet; returns how many were new."""
 
     def stage(self, table: str, rows: Sequence[Row]) -> None:
         """Bulk-load rows into the empty staging copy of a table, private to this session."""
 
     def absorb(self, statement: str) -> int:
-        """Append from the staging copies what the statement selects, and empty them; how many rows were
-        new."""
+        """Append the rows that the statement selects from the staging copies, and empty these; returns how
+        many were new."""
         if self._saw is None:
             return self.run(statement)[0]
         appended, rows = self.run(f"{statement} RETURNING *")
@@ -64,7 +64,8 @@ class LedgerSession(LedgerRows, Protocol):
         return appended
 
     def run(self, statement: str) -> tuple[int, list[Row]]:
-        """Run a statement on the staging copies, and empty them: the number of rows, and what it returns."""
+        """Run a statement on the staging copies, and empty them; returns the number of rows and the
+        result."""
 
 
 class LedgerStore(Protocol):
@@ -73,13 +74,13 @@ class LedgerStore(Protocol):
     def open(self) -> LedgerSession: ...
 
     def opener(self) -> Callable[[], LedgerRows]:
-        """A function that opens the ledger in another process, to read it; it can be pickled."""
+        """A picklable function that opens the ledger for reading in another process."""
 
     def tables(self) -> frozenset[str]:
         """The tables of the ledger, whichever version created them; nothing is created."""
 
     def captured(self) -> list[tuple[str, str]]:
-        """(source id, counts as JSON) of every capture; empty if there is none.
+        """(source id, counts as JSON) for every capture; may be empty.
 
         Raises OperatorError or StoreUnavailable, and never waits for long.
         """
@@ -113,7 +114,7 @@ class SqliteLedger(LedgerSession):
         with operator_errors(path), locked(path.parent):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
             path.chmod(0o600)
-            self._database.execute("PRAGMA page_size = 8192")  # of a new file: tenders have rows of 2 to 4 kB
+            self._database.execute("PRAGMA page_size = 8192")  # new files: tenders have rows of 2 to 4 kB
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("PRAGMA cache_size = -131072")
@@ -127,7 +128,7 @@ class SqliteLedger(LedgerSession):
         try:
             yield
         finally:
-            with suppress(sqlite3.Error):  # nothing was written; a damaged file was reported before
+            with suppress(sqlite3.Error):  # nothing was written; damage was reported before
                 self._database.execute("COMMIT")
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
@@ -144,10 +145,8 @@ class SqliteLedger(LedgerSession):
         self._database.close()
 
     def _create(self, schema: str) -> None:
-        """Creates what is missing, and the triggers that refuse changes.
-
-        REPLACE deletes without firing delete triggers, so a row that is there already is guarded before
-        the insert too.
+        """Creates missing tables, and the triggers that refuse changes. REPLACE deletes without firing delete
+        triggers, so a row that is there already is guarded before the insert too.
         """
         self._database.executescript(schema.replace("\n) /* clustered */", "\n) WITHOUT ROWID"))
         for (table,) in self._database.execute(
@@ -181,8 +180,8 @@ class SqliteLedger(LedgerSession):
             raise
 
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
-        """Written by SQLite, which is cheaper than an object for each value; as bytes, because a damaged text
-        need not be UTF-8."""
+        """SQLite writes the JSON, which is cheaper than an object per value. The type is bytes, because
+        damaged text may not be UTF-8."""
         with operator_errors(self._path):
             names = [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
         capture = "capture_id" if "capture_id" in names else "0"
@@ -218,7 +217,7 @@ class SqliteLedger(LedgerSession):
 
 
 class SqliteLedgers:
-    """See `LedgerStore`: one file, which one machine uses."""
+    """See `LedgerStore`: one file, for one machine."""
 
     def __init__(self, folder: Path, schema: str) -> None:
         self._path = folder / "ledger.sqlite"
@@ -247,7 +246,7 @@ class SqliteLedgers:
     def written_state(self) -> str:
         """The inode, size and time of writing of the file, and the size of the log beside it.
 
-        An empty log counts as none: opening a ledger creates one.
+        An empty log counts as missing, because opening a ledger creates it.
         """
         with operator_errors(self._path):
             if not self._path.exists():
@@ -267,7 +266,7 @@ class SqliteLedgers:
         """Requests do not read the ledger, so there is nothing to ping."""
 
     def close(self) -> None:
-        """Each session has a connection of its own."""
+        """Each session has its own connection."""
 
 
 def open_ledgers(url: str, home: Path, schema: str) -> LedgerStore:

@@ -29,20 +29,20 @@ from sankofa.engines.object_store import (
 from sankofa.model.errors import SettingsError
 
 _RANGE_BYTES: Final = 8 << 20
-"""Bytes of one request: obstore bounds the time of a request as a whole."""
+"""Bytes per request, because obstore limits the time of a request as a whole."""
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 _NEVER: Final = {"Cache-Control": "no-cache"}
 
 
 class CloudObjects(ObjectDestination):
-    """Objects of a bucket. obstore closes its connections itself."""
+    """Objects in a bucket. obstore closes its connections itself."""
 
     def __init__(self, url: str) -> None:
         try:
             self._store = from_url(
                 url.rstrip("/"),
                 client_options={
-                    "allow_http": True,  # of an endpoint that the environment names with http://
+                    "allow_http": True,  # for an http:// endpoint from the environment
                     "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
                     "timeout": timedelta(seconds=SMALL_SECONDS),
                 },
@@ -65,8 +65,7 @@ class CloudObjects(ObjectDestination):
         yield self._byte_ranges(path, start, size)
 
     def _byte_ranges(self, path: str, start: int, size: int) -> Iterator[bytes]:
-        """Reads chunk by chunk, so that an interrupted transfer can resume and an endless answer is cut
-        off."""
+        """Reads in chunks: an interrupted transfer can resume, and an endless answer is cut off."""
         until = time.monotonic() + FILE_SECONDS
         while start < size:
             end = min(start + _RANGE_BYTES, size)
@@ -75,7 +74,7 @@ class CloudObjects(ObjectDestination):
                 for chunk in obstore.get(self._store, path, options={"range": (start, end)}).stream(CHUNK):
                     start += len(chunk)
                     if start > end:
-                        raise ObjectError(f"{path}: more bytes than were asked for")
+                        raise ObjectError(f"{path}: more bytes than requested")
                     if time.monotonic() > until:
                         raise ObjectError(f"{path}: not whole after {FILE_SECONDS} s")
                     yield bytes(chunk)

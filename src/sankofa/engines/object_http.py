@@ -27,7 +27,7 @@ _LOOK_SECONDS: Final = 0.25
 """How often a wait calls `look`."""
 
 Look = Callable[[int], None]
-"""Called with the number of bytes received, also 0; raises to end the wait."""
+"""Called with the number of bytes received, which may be 0; raises to end the wait."""
 
 
 class PatientStream(httpcore.NetworkStream):
@@ -70,7 +70,7 @@ _MOST_CONNECTIONS: Final = 16
 
 
 class _Pace(threading.local):
-    """How long the request of a thread may take, and how slowly its answer may come."""
+    """How long a thread's request may take, and how slowly its answer may arrive."""
 
     def __init__(self) -> None:
         self.begin(math.inf)
@@ -81,7 +81,7 @@ class _Pace(threading.local):
         self._bytes = 0
 
     def look(self, came: int) -> None:
-        """Count bytes that came. Raises httpcore.ReadTimeout where they are too late or too few."""
+        """Count received bytes. Raises httpcore.ReadTimeout if they are too late or too few."""
         now = time.monotonic()
         self._bytes += came
         if now - self._began > self._most:
@@ -134,12 +134,12 @@ class HttpObjects(ObjectSource):
         headers = {"range": f"bytes={start}-{size - 1}"} if start else {}
         self._pace.begin(FILE_SECONDS)
         with self._answer(path, headers) as answer:
-            if start and answer.status_code != 206:  # it knows no ranges: the beginning is passed over
+            if start and answer.status_code != 206:  # no support for ranges: skip the beginning
                 yield _without_beginning(answer.iter_raw(), start)
                 return
             if start and not answer.headers.get("content-range", "").startswith(f"bytes {start}-"):
-                raise ObjectError(f"{path}: another range than the one asked for")
-            yield answer.iter_raw()  # as it comes: what a buffer held at a cut would be lost
+                raise ObjectError(f"{path}: a different range than requested")
+            yield answer.iter_raw()  # unbuffered: bytes in a buffer would be lost with the connection
 
     def close(self) -> None:
         self._client.close()

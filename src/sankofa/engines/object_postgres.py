@@ -4,7 +4,7 @@
     sankofa_objects.chunk    (id, number) -> 1 MiB of the content, not compressed again
 
 Writers use one connection and one transaction (`batch`), so an edition appears with its note or not at all.
-Readers ask for one chunk at a time and give up a server that stays silent.
+Readers request one chunk at a time and give up on a silent server.
 """
 
 import threading
@@ -151,7 +151,7 @@ class PostgresObjects(ObjectDestination):
             self._idle.pop().close()
 
     def _rows(self, name: str, question: str, *values: object) -> list[Any]:
-        """Uses a connection that no other thread is using; one that does not answer is not used again."""
+        """Uses an idle connection; a connection that does not answer is not used again."""
         try:
             connection = self._idle.pop()
         except IndexError:

@@ -1,6 +1,6 @@
 """Stores that hold objects by path: a folder, a bucket, a static web server, two tables of a database.
 
-`open_source` and `open_destination` pick one by its URL. Its driver is imported when a URL names it.
+`open_source` and `open_destination` pick a store by URL and import its driver only then.
 """
 
 import os
@@ -17,7 +17,7 @@ from sankofa.model.errors import SankofaError, SettingsError
 from sankofa.model.limits import limit
 
 CHUNK: Final = 1 << 20
-"""Bytes that are in memory at a time, of one object."""
+"""Most bytes of one object in memory at a time."""
 CONNECT_SECONDS: Final = limit("connecting to an object store", 5.0, "seconds", "tried again later")
 READ_SECONDS: Final = limit("silence of an object store", 10.0, "seconds", "tried again later")
 SMALL_SECONDS: Final = limit("time for a small object of a store", 60.0, "seconds", "tried again later")
@@ -29,7 +29,7 @@ _CLOUD: Final = ("s3", "gs", "az")
 
 
 class ObjectError(SankofaError):
-    """An object could not be read or written, now: it may be tried again. Names no credentials."""
+    """An object could not be read or written; a retry may succeed. Names no credentials."""
 
 
 class ObjectMissing(ObjectError):
@@ -43,27 +43,26 @@ class StoredObject(NamedTuple):
 
 
 class ObjectSource(Protocol):
-    """Objects to be read. Every call is bounded in time; may be used from several threads."""
+    """Readable objects. Every call has a time limit and may come from any thread."""
 
     def read(self, path: str, most: int) -> bytes:
-        """A small object. Raises ObjectMissing, or ObjectError, also where it has more than `most` bytes."""
+        """A small object. Raises ObjectMissing, or ObjectError, also if it has more than `most` bytes."""
 
     def stream(self, path: str, start: int, size: int) -> AbstractContextManager[Iterator[bytes]]:
-        """The bytes [start, size) of an object of that size, or fewer where it is cut short."""
+        """The bytes [start, size) of an object of that size; fewer if it is truncated."""
 
     def close(self) -> None:
-        return  # nothing is held, unless the store says otherwise
+        return  # nothing to close by default
 
 
 class ObjectDestination(ObjectSource, Protocol):
     """Objects to be read and written."""
 
     def write(self, path: str, content: bytes, *, immutable: bool) -> None:
-        """Writes in one step: a reader sees the old content or the new. Cache headers say whether it ever
-        changes."""
+        """Writes in one step: readers see the old content or the new. `immutable` sets the cache headers."""
 
     def upload(self, path: str, file: Path) -> None:
-        """Writes the content of a file, which never changes, in one step."""
+        """Writes a file's content, which never changes, in one step."""
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         """Everything below a prefix that ends with a slash."""
@@ -76,7 +75,7 @@ class ObjectDestination(ObjectSource, Protocol):
 
 
 def open_source(url: str) -> ObjectSource:
-    """Raises SettingsError for what is no address."""
+    """Raises SettingsError if the address is invalid."""
     if urlsplit(url).scheme in ("http", "https"):
         from sankofa.engines.object_http import HttpObjects
 
@@ -89,7 +88,7 @@ def open_source(url: str) -> ObjectSource:
 
 
 def open_destination(url: str) -> ObjectDestination:
-    """Raises SettingsError for what is no address that can be written to."""
+    """Raises SettingsError if the address cannot be written to."""
     address = urlsplit(url)
     if address.scheme == "file" or (not address.scheme and url):
         return FolderObjects(Path(unquote(address.path) if address.scheme else url))
@@ -109,7 +108,7 @@ def open_destination(url: str) -> ObjectDestination:
 
 
 class FolderObjects(ObjectDestination):
-    """Files in a folder. They have the permissions of the umask, so that a web server can read them."""
+    """Files in a folder, with the umask's permissions, so that a web server can read them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""The ledger in PostgreSQL: a schema of its own, append-only by triggers that no session setting skips."""
+"""The ledger in PostgreSQL: a separate schema, append-only by triggers that no session setting skips."""
 
 import asyncio
 import re
@@ -41,14 +41,14 @@ _WRITES: Final = b"""
            pg_stat_get_tuples_updated(c.oid), pg_stat_get_tuples_deleted(c.oid)
     FROM pg_class AS c WHERE c.relnamespace = to_regnamespace('sankofa_ledger') AND c.relkind = 'r' ORDER BY 1
 """
-# Counting begins again at zero after a crash, or where somebody says so.
+# Counters restart at zero after a crash or a manual reset.
 _COUNTED_SINCE: Final = b"""
     SELECT oid, pg_stat_get_db_stat_reset_time(oid)::text FROM pg_database WHERE datname = current_database()
 """
 _COUNT_AT_COMMIT: Final = b"SELECT pg_stat_force_next_flush()"
 _CAN_COUNT_AT_COMMIT: Final = 15_00_00
-"""The first server version that can. An older one counts seconds later: the next publication then compares
-everything."""
+"""The first server version that counts at once. Older servers count seconds later: the next publication then
+compares everything."""
 
 _FETCH = 2_000
 _encode = msgspec.json.Encoder().encode
@@ -66,7 +66,7 @@ _COLUMNS = """
 SELECT attname FROM pg_attribute
 WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
-# The planner knows nothing of a table that is filled in this very transaction: have it follow the keys.
+# The planner has no statistics for a table filled in this transaction: make it use the keys.
 _WRITER_SETTINGS = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"
 
 
@@ -78,7 +78,7 @@ class PostgresLedger(LedgerSession):
         self._connection = server.connect()
         self._names = count()
         self._transactions = count(1)
-        self._transaction = 0  # the number of the one under way
+        self._transaction = 0  # number of the current transaction
         self._staged: set[str] = set()
         try:
             with operator_errors():
@@ -119,7 +119,7 @@ class PostgresLedger(LedgerSession):
                 rows = self._on_cursor(f"FETCH {_FETCH} FROM {name}").fetchall() if more else []
         finally:
             usable = self._connection.info.transaction_status in (_Status.IDLE, _Status.INTRANS)
-            if usable and transaction in (0, self._transaction):  # else it is closed already
+            if usable and transaction in (0, self._transaction):  # otherwise it is closed already
                 self._on_cursor(f"CLOSE {name}")
 
     def _on_cursor(self, statement: str) -> psycopg.Cursor[Row]:
@@ -130,8 +130,8 @@ class PostgresLedger(LedgerSession):
         self._connection.close()
 
     def _create(self, schema: str) -> None:
-        """Creates what is missing, and the triggers that refuse changes. Does nothing if everything
-        exists: another session may be writing, or this account may only append."""
+        """Creates missing tables, and the triggers that refuse changes. Does nothing if everything exists:
+        another session may be writing, or this account may only append."""
         tables = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema)
         guarded = {name for (name,) in self._connection.execute(_GUARDED_TABLES)}
         if not guarded.issuperset(tables):
@@ -168,7 +168,7 @@ class PostgresLedger(LedgerSession):
                 self._transaction = 0
 
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
-        """Reads by a table scan, whatever the order."""
+        """Reads by a table scan, in any order."""
         names = [name for (name,) in self.query(_COLUMNS, (f"{LEDGER}.{table}",))]
         at = names.index("capture_id") if "capture_id" in names else None
         for row in self.query(f"SELECT {', '.join(names)} FROM {table}"):
@@ -222,14 +222,14 @@ class PostgresLedgers:
         return self._read("SELECT source_id, counts FROM sankofa_ledger.capture", _CAPTURED_SECONDS)
 
     def written_state(self) -> str:
-        """A digest of how often the server wrote to the tables. It does not show what a disk forgets."""
+        """A digest of how often the server wrote to the tables. It does not show bytes lost by a disk."""
         with operator_errors(), self._server.connect() as connection:
             rows = [*connection.execute(_COUNTED_SINCE), *connection.execute(_WRITES)]
         return sha256("\n".join(map(repr, rows)).encode()).hexdigest()
 
     @contextmanager
     def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> Iterator[None]:
-        """A lock of a session: the server releases it when the connection ends, however it ends."""
+        """A session lock: the server releases it when the connection ends, for any reason."""
         with operator_errors():
             connection = self._server.connect()
         try:

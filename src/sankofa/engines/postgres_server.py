@@ -86,11 +86,11 @@ class Server:
 
 
 class BoundedConnection:
-    """One connection for questions from threads. Each is answered or given up in time.
+    """One connection for queries from threads. Each query is answered or given up in time.
 
-    The driver answers a timeout by asking the server to cancel, and waits for it to agree, which a frozen
-    server never does. So a thread of its own asks, and is left behind if the answer does not come: until it
-    comes after all, every other question is given up.
+    On a timeout the driver asks the server to cancel and waits for its reply, which a frozen server never
+    sends. So a separate thread runs the query, and is abandoned if no answer comes. Until it does, every
+    other query fails at once.
     """
 
     def __init__(self, server: Server) -> None:
@@ -98,12 +98,12 @@ class BoundedConnection:
         self._lock = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
         self._is_left = False
-        """Whether the connection is closed by the thread that still waits at it."""
+        """Whether the thread that still waits for the connection must close it."""
 
     def ask(
         self, text: str, values: tuple[object, ...] = (), *, seconds: float, binary: bool = False
     ) -> list[Any]:
-        """The rows of a query. Raises Unanswered, or psycopg.Error where the server refuses it."""
+        """The rows of a query. Raises Unanswered, or psycopg.Error if the server refuses it."""
         if not self._lock.acquire(timeout=seconds):
             raise Unanswered(LATE)
         answer: Future[list[Any]] = Future()
@@ -125,7 +125,7 @@ class BoundedConnection:
             raise Unanswered(LATE) from None
 
     def close(self) -> None:
-        """The next question opens it again."""
+        """The next query opens it again."""
         self._is_left = True
         if self._lock.acquire(blocking=False):
             self._drop()
@@ -147,7 +147,7 @@ class BoundedConnection:
             if state and not state.startswith(_PASSING):
                 raise
             self._drop()
-            if was_open:  # it had died meanwhile
+            if was_open:  # the connection had died meanwhile
                 return self._answer(text, values, binary=binary)
             raise Unanswered(f"refused ({state})" if state else LOST) from None
 

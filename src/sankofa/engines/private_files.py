@@ -1,6 +1,6 @@
-"""Files and folders that only their owner reads: opened, replaced in one step, made to last, locked.
+"""Private files and folders: opens, atomically replaces, syncs and locks them.
 
-And zstd, in the standard library from Python 3.14 on, with the largest size that a packed file may have.
+Also imports zstd, in the standard library from Python 3.14 on, and limits the size of unpacked files.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ else:
 
 PRIVATE_FOLDER: Final = 0o700
 PARTIAL: Final = ".partial-"
-"""Before the process that writes a file, and the name that the file gets when it is whole."""
+"""Prefix of unfinished files, before the writing process and the final name."""
 SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
 """Errors of a file that is damaged, full or in use. SQLite's message about damage may not be valid text."""
 
@@ -41,8 +41,8 @@ def make_private_folder(path: Path) -> None:
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Replaces a file in one step: readers see the old content or the new; with `durable`, after a power
-    cut too."""
+    """Replaces a file in one step: readers see the old content or the new; with `durable`, even after a power
+    cut."""
     with replacing(path, durable=durable) as stream:
         stream.write(content)
 
@@ -68,7 +68,7 @@ def replacing(path: Path, *, durable: bool = True, private: bool = True) -> Iter
 
 
 def remove_partial(folder: Path) -> None:
-    """Removes what killed processes left below a folder while they replaced files."""
+    """Removes unfinished files that killed processes left below a folder."""
     for partial in folder.rglob(f"{PARTIAL}*"):
         if not is_alive(partial.name.removeprefix(PARTIAL).partition("-")[0]):
             partial.unlink(missing_ok=True)
@@ -104,10 +104,10 @@ def operator_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path, *, waiting: Callable[[], None] = lambda: None, refusal: str = "") -> Iterator[None]:
-    """One process at a time, by a lock that ends with the process; a file that is missing is created.
+    """One process at a time, by a lock that ends with the process; creates the file if missing.
 
-    If another process holds it, `waiting` is called and the lock is waited for; with a `refusal`, raises
-    OperatorError instead.
+    If another process holds the lock, calls `waiting` and waits; with a `refusal`, raises OperatorError
+    instead.
     """
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = open_private(str(path), flags)
@@ -132,5 +132,5 @@ _ANY_UNPACKED: Final = 256 << 20
 
 
 def most_unpacked(size: int) -> int:
-    """The bytes that a packed file of this size may unpack to; 256 MiB however small it is."""
+    """The bytes that a packed file of this size may unpack to; at least 256 MiB."""
     return max(_ANY_UNPACKED, UNPACKED_TIMES * size)

@@ -1,9 +1,9 @@
 """The chain of trust of editions: a signed note names manifests, and a manifest everything else.
 
 The file `editions.note` is a signed note (`model.signed_notes`). It names the current edition, the kept
-ones with their seals, those that are withdrawn, and the list of everything that was ever published. A seal
-is the SHA-256 of a manifest's bytes, and the manifest has the digests of everything else. So one signature
-covers all that is served, and one changed byte anywhere is noticed.
+editions with their seals, the withdrawn ones, and the list of everything ever published. A seal is the
+SHA-256 of a manifest's bytes, and the manifest has the digests of everything else. So one signature covers
+all served data, and any changed byte is noticed.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ _FileName = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,
 
 
 class _File(msgspec.Struct):
-    """A Parquet file, by what decides where it is written. A member that is UNSET was not written."""
+    """A Parquet file: the members that decide where it is written. UNSET members are not written."""
 
     name: _FileName
     size_bytes: _Count
@@ -54,13 +54,13 @@ class _Part(msgspec.Struct):
     kinds: list[str]
     first: str
     content: str
-    """A digest of what is in it."""
+    """A digest of its content."""
     sha256: Sha256 | UnsetType = UNSET
     size_bytes: _Count | UnsetType = UNSET
 
 
 class _Manifest(msgspec.Struct):
-    """The members that lead to files. Whoever signed it answers for the others."""
+    """The members of a manifest that lead to files. The signer vouches for the others."""
 
     edition: str
     content_sha256: str
@@ -81,7 +81,7 @@ def seal_manifest(manifest: Manifest) -> tuple[bytes, str]:
 
 
 def open_manifest(content: bytes, seal: str, edition: str) -> dict[str, Any]:
-    """The manifest, if it has this seal and is of this edition. Raises ValueError."""
+    """The manifest, if it has this seal and belongs to this edition. Raises ValueError."""
     if hashlib.sha256(content).hexdigest() != seal:
         raise ValueError("its manifest is damaged: it is not the one that was signed")
     if _decode(content).edition != edition:
@@ -113,12 +113,12 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     editions: dict[EditionId, Sha256]
     """The SHA-256 of the manifest of each kept edition."""
     withdrawn: tuple[EditionId, ...]
-    """Kept editions that may not be served in place of the current one."""
+    """Kept editions that may not be served instead of the current one."""
     published_sha256: Sha256
     published_size: _Count
     """The list of everything ever published, as a number of bytes."""
     keys: tuple[str, ...]
-    """The verifier keys of those who sign now: a node that trusts one of them learns the others."""
+    """The current signers' verifier keys: a node that trusts one key learns the others."""
 
     def verifiers(self) -> tuple[Verifier, ...]:
         try:
@@ -132,7 +132,7 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PublishedList(NamedTuple):
-    """Every edition that was ever current, and those of them that were withdrawn."""
+    """Every edition that was ever current, and which of them were withdrawn."""
 
     published: frozenset[str]
     withdrawn: frozenset[str]
@@ -168,8 +168,8 @@ def sign_publication(
 ) -> tuple[Publication, bytes]:
     """The new publication and its signed note.
 
-    The sequence continues from `before` and is at least the Unix time in milliseconds: a publisher restored
-    from a backup does not go back, also if it published several times within a second before.
+    The sequence continues from `before` and is at least the Unix time in milliseconds. So a publisher
+    restored from a backup does not go back, even if it had published several times within a second.
     """
     publication = Publication(
         max(before.sequence + 1 if before else 0, int(now.timestamp() * 1000)),
@@ -243,12 +243,12 @@ def checked_list(publication: Publication, content: bytes, before: PublishedList
 
 
 def signers_of(home: Path) -> tuple[Signer, ...]:
-    """The keys in HOME, the first signs first; none if there are none yet. Raises OperatorError."""
+    """The keys in HOME in signing order; may be none yet. Raises OperatorError."""
     return read_signers(home / KEY_FILE)
 
 
 def read_signers(path: Path) -> tuple[Signer, ...]:
-    """The signing keys in a file, a line for each; none if there is no such file. Raises OperatorError."""
+    """The signing keys in a file, one per line; none without the file. Raises OperatorError."""
     try:
         with operator_errors(path):
             lines = path.read_text("ascii").split()
@@ -270,7 +270,7 @@ def read_signers(path: Path) -> tuple[Signer, ...]:
 def signers_to_sign(home: Path, *, signed_before: bool) -> tuple[Signer, ...]:
     """As `signers_of`; the first publication creates a key.
 
-    Raises OperatorError if one is missing beside signed editions: nodes would refuse what another signs.
+    Raises OperatorError if the key is missing beside signed editions: nodes would refuse a new key.
     """
     if not (signers := signers_of(home)):
         if signed_before:

@@ -1,11 +1,11 @@
-"""What a build made, for the next one: a file of records, each under its name and its key.
+"""Results of a build, kept for the next one: a file of records, each under its name and its key.
 
-A record is only reused under the same key, a digest of all its inputs and of the code. So it is what making
-it again would give, byte for byte. A missing, truncated or altered file costs time and nothing else.
+A record is only reused under the same key, a digest of all its inputs and of the code. So recomputing it
+would give the same bytes. A missing, truncated or altered file only costs time.
 
 Layout: magic; then the records, each after a head with its name, its key, the positions of its parts, which
-are compressed one by one, and a checksum. A file is read head by head as far as it is whole. So the file that
-a killed build left has what that build had made, and the next one reuses it.
+are compressed one by one, and a checksum. A file is read head by head up to the first damage. So the next
+build reuses the records that a killed build finished.
 """
 
 import os
@@ -42,7 +42,7 @@ class PackedRecord(NamedTuple):
     content: bytes
 
     def part(self, name: str) -> bytes:
-        """A part of the record, which must have it."""
+        """A part of the record; it must exist."""
         return _unpacked(self.content[self.parts[name].start : self.parts[name].end], self.parts[name])
 
 
@@ -71,7 +71,7 @@ class _Records:
         return os.pread(self._descriptor, end - start, start)
 
     def whole(self, record: _Record) -> PackedRecord | None:
-        """A record; None if it is not as it was written."""
+        """A record; None if it is damaged."""
         with suppress(OSError):
             content = self.read(record.start, record.end)
             if crc32(content) == record.checksum:
@@ -98,7 +98,7 @@ class RecordFile:
     """Records by name. `carry` and `put` write a new file, which is read once it is finished."""
 
     def __init__(self, path: Path | None) -> None:
-        """Without a path nothing is left for the next build."""
+        """Without a path nothing is kept for the next build."""
         self._path = path
         self._before = _files_of(path)
         self._file, self._name = _create(path)
@@ -144,7 +144,7 @@ class RecordFile:
         except OSError:  # disk full: leave no unfinished file
             self.close()
             raise
-        except BaseException:  # leave it for the next build, as a killed build does
+        except BaseException:  # keep it for the next build, like a killed build
             self._name = None
             self.close()
             raise
@@ -190,7 +190,7 @@ def _unpacked(packed: bytes, part: _Part) -> bytes:
 
 
 def _files_of(path: Path | None) -> list[_Records]:
-    """The file of the last build, and the one that a killed build left."""
+    """The file of the last build, and an unfinished file of a killed build."""
     files: list[_Records] = []
     for one in [] if path is None else [path, *sorted(path.parent.glob(f".{path.name}-*"))]:
         with suppress(OSError, ValueError, msgspec.MsgspecError), one.open("rb") as file:

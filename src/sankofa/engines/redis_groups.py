@@ -22,7 +22,7 @@ except ImportError as missing:
         "redis+sentinel:// and redis+cluster:// need a driver: make setup EXTRAS=1, or install sankofa[redis]"
     ) from missing
 
-_SERVER_SECONDS: Final = 0.4  # of one server; then there is time for another
+_SERVER_SECONDS: Final = 0.4  # for one server; leaves time for another
 _AT_ONCE: Final = 64
 
 
@@ -97,7 +97,7 @@ _SENTINEL_SECONDS: Final = 0.25
 
 
 async def find_primary(url: NodesUrl) -> tuple[str, int]:
-    """Its host and port, as the first sentinel that answers has it. Raises LinkError."""
+    """The primary's host and port, from the first sentinel that answers. Raises LinkError."""
     options = {
         "socket_timeout": _SENTINEL_SECONDS,
         "socket_connect_timeout": _SENTINEL_SECONDS,

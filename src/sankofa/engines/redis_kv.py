@@ -1,11 +1,11 @@
 """The key-value store on a Redis server (or Valkey), for services on more than one machine.
 
-Values are the fields of hashes, and every counter is a key that expires: the same for one server, the primary
-that sentinels watch, and a cluster (`engines.redis_groups`). A connection sends a command and gives its reply
+Values are fields of hashes, and every counter is a key that expires; this holds for one server, a primary
+behind sentinels, and a cluster (`engines.redis_groups`). A connection sends a command and returns its reply
 (`RedisCommands.command`).
 
 Commands to a server travel over one connection per process, several at a time, and hiredis reads the answers.
-The connection is ours because its clock is: a client library either costs several times as much per
+We wrote the connection ourselves for its timeout: a client library either costs several times as much per
 request or cannot be stopped in time when the server is frozen (docs/decisions/key-value-store.md).
 """
 
@@ -32,7 +32,7 @@ except ImportError as missing:
     ) from missing
 
 VALUES: Final = "sankofa:values"
-"""The hash that holds every value of a single server, and of one that sentinels watch."""
+"""The hash with every value on a single server or a primary behind sentinels."""
 NO_SCRIPT: Final = object()
 """The reply of a server that does not know a script: it was restarted, or became the primary."""
 Word = str | bytes | int
@@ -146,7 +146,7 @@ def _deadline() -> float:
 
 
 def _counters(name: str, windows: Sequence[Window]) -> list[str]:
-    """The keys of the counters: the braces keep those of one name on one node, as a script demands."""
+    """The keys of the counters. The braces keep a name's keys on one node, as scripts require."""
     return [f"sankofa:count:{{{name}}}:{window.name}" for window in windows]
 
 
@@ -214,12 +214,12 @@ _WATCH_SECONDS = 0.05
 _NOT_PRIMARY = ("READONLY", "MASTERDOWN", "NOREPLICAS")
 """Codes of a server that others have become the primary of, or that its replicas have left for another."""
 _LOOK_SECONDS = 1.0
-"""How often sentinels are asked, while there are calls, whether the server is still the primary: one that
-comes back after they chose another takes writes for seconds, which are lost when it has to follow."""
+"""How often sentinels are asked, during calls, whether the server is still the primary. A former primary that
+comes back accepts writes for seconds, and loses them when it becomes a replica."""
 
 
 class LinkError(Exception):
-    """There is no connection, or it is lost, and with it every outstanding answer."""
+    """There is no connection, or it was lost with every outstanding answer."""
 
 
 class _Link(asyncio.Protocol):
@@ -247,7 +247,7 @@ class _Link(asyncio.Protocol):
         self._waiting.append((deadline, answer))
         if not self._outbox:  # calls of one loop iteration are sent in one write
             self.loop.call_soon(self._flush)
-        self._outbox.append(hiredis.pack_command(cast(Any, words)))  # its stub knows one word only
+        self._outbox.append(hiredis.pack_command(cast(Any, words)))  # its stub only allows one word
         if self._watch is None:
             self._watched_at = self.loop.time()
             self._watch = self.loop.call_later(_WATCH_SECONDS, self._look_for_overdue)
@@ -358,7 +358,7 @@ class _Server:
 
 
 class _WatchedServer(_Server):
-    """The primary that sentinels watch. They are asked at each connection."""
+    """The primary behind sentinels, which are asked at each connection."""
 
     def __init__(self, url: str) -> None:
         from sankofa.engines.redis_groups import find_primary
@@ -385,7 +385,7 @@ class RedisKeyValue(RedisCommands):
         self._dialling: asyncio.Task[_Link] | None = None
 
     async def close(self) -> None:
-        """Closes the link. One of an ended event loop is already closed."""
+        """Closes the link. A link of an ended event loop is closed already."""
         loop, dialling, link = asyncio.get_running_loop(), self._dialling, self._link
         self._dialling = self._link = None
         if self._looking is not None and not self._looking.done() and self._looking.get_loop() is loop:

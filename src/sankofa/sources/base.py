@@ -68,8 +68,8 @@ class InputFile:
     def documents(self, *endings: str, expected: str = "") -> Iterator[tuple[str, IO[bytes]]]:
         """Each document inside: the file itself, or the members of a zip with one of the endings.
 
-        Hidden members, as the ones a Mac adds, are passed over, as they are in a folder. Raises FormatError
-        where a zip has none and one is `expected`.
+        Hidden members, such as those a Mac adds, are skipped, as in a folder. Raises FormatError if a zip has
+        no member and one is `expected`.
         """
         if workbook := self._workbook():
             advice = ": save the sheet as CSV (UTF-8) and ingest that" if ".csv" in endings else ""
@@ -96,7 +96,7 @@ class InputFile:
 
     @contextmanager
     def member(self, name: str) -> Iterator[IO[bytes]]:
-        """One named member of a zip, at any depth. Raises FormatError when it is not there."""
+        """One named member of a zip, at any depth. Raises FormatError if it is missing."""
         with self.archive() as archive:
             members = [m for m in archive.infolist() if m.filename.rsplit("/", 1)[-1].lower() == name]
             if len(members) != 1:
@@ -121,7 +121,7 @@ class InputFile:
         if not self.is_zip:
             with self.path.open("rb") as stream:
                 old = stream.read(len(_OLD_WORKBOOK)) == _OLD_WORKBOOK
-            return "an Excel workbook of the old form (xls), or one with a password" if old else ""
+            return "an old Excel workbook (xls), or a workbook with a password" if old else ""
         with self.archive() as archive:
             names = set(archive.namelist())
         return next((kind for member, kind in _WORKBOOKS.items() if member in names), "")
@@ -139,7 +139,7 @@ class InputFile:
         if self._ends is None:
             starts = sorted(other.header_offset for other in archive.infolist())
             following = list(pairwise([*starts, archive.start_dir]))
-            self._ends = dict(reversed(following))  # of two at the same place the first counts: it ends there
+            self._ends = dict(reversed(following))  # of two at the same place the first counts
         end = member.header_offset + _LEAST_HEAD + member.compress_size
         if end > self._ends[member.header_offset]:
             raise FormatError(f"{self.name}: {member.filename} overlaps another member")
@@ -149,13 +149,13 @@ class InputFile:
 
     @property
     def is_zip(self) -> bool:
-        """Whether it is an archive by its end or, cut short, by its beginning."""
+        """Whether it is an archive: by its end or, if truncated, by its beginning."""
         with self.path.open("rb") as stream:
             return stream.read(len(_ZIP_START)) == _ZIP_START or zipfile.is_zipfile(self.path)
 
 
 class _Counted(io.RawIOBase):
-    """The bytes of a document, counted as they come: all of the file, and those of the line."""
+    """The bytes of a document, counted as they arrive, for the file and for the line."""
 
     def __init__(self, stream: "IO[bytes] | gzip.GzipFile", file: InputFile) -> None:
         self._stream = stream
@@ -208,7 +208,7 @@ class BoundedStream(io.BufferedReader):
 
 
 def too_much(name: str, where: str, limits: Limits, limit: str) -> FormatError:
-    """The refusal of a file that is over one of its limits."""
+    """The error for a file over one of its limits."""
     setting = f"SANKOFA_INGEST_{limit.upper()}"
     return FormatError(f"{name}: more than {getattr(limits, limit):,} bytes {where} ({setting})")
 

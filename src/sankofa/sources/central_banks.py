@@ -1,6 +1,6 @@
 """Series of central banks.
 
-ALFRED, the archive of FRED: observations of one series with the days between which each was in force. Euro
+ALFRED, the archive of FRED: observations of one series, each with the days between which it was current. Euro
 reference rates of the European Central Bank: the history file, one column per currency.
 """
 
@@ -76,8 +76,8 @@ _descriptions = msgspec.json.Decoder(_Descriptions).decode
 def observations(file: InputFile) -> Iterator[Record]:
     """Observations of FRED and ALFRED (JSON) with their real-time periods; a file is named after its series.
 
-    A value is public from realtime_start; if no other follows the day after realtime_end, it was
-    withdrawn. Metadata of series (`fred/series`) give their names and units.
+    A value is public from realtime_start. If no other value follows on the day after realtime_end, it was
+    withdrawn. Metadata of series (`fred/series`) have their names and units.
     """
     readable = 0
     for path, stream in file.documents(".json"):
@@ -97,7 +97,7 @@ def observations(file: InputFile) -> Iterator[Record]:
 def _metadata(data: bytes) -> list[Record]:
     """FRED's metadata of each series; nothing for other documents.
 
-    Raises ValueError for a series that nothing could be found by.
+    Raises ValueError for an id that cannot be a series key.
     """
     try:
         described = _descriptions(data).seriess
@@ -110,13 +110,13 @@ def _metadata(data: bytes) -> list[Record]:
 
 
 def _text(text: str, longest: int) -> str:
-    """On one line; nothing where it is longer than that."""
+    """On one line; empty if the line is too long."""
     line = name(text) or ""
     return line if len(line) <= longest else ""
 
 
 def _series(document: str, data: bytes) -> Iterator[Record]:
-    """One document. Raises ValueError, before the first record, where it is something else."""
+    """One document. Raises ValueError, before the first record, for anything else."""
     key = series_key(document.removesuffix(".json"))
     document_read = _decode(data)
     if document_read.units != "lin":
@@ -149,7 +149,7 @@ def _series(document: str, data: bytes) -> Iterator[Record]:
 
 
 def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> Iterator[ReportedValue]:
-    """Where a value ended within the days that were asked about, and none came after it."""
+    """The ends of values within the requested days that no other value follows."""
     for day, spans in ends.items():
         starts = {start for start, _ in spans}
         for _, end in spans:
@@ -160,12 +160,12 @@ def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> It
 
 
 def _frequency(days: dict[str, list[tuple[str, str]]]) -> str:
-    """Told from the dates, as the document does not say. Raises ValueError if they do not tell."""
+    """The frequency, inferred from the dates. Raises ValueError if they do not show it."""
     ordinals = sorted(date.fromisoformat(day).toordinal() for day in days)
     gaps = sorted(after - before for before, after in pairwise(ordinals))
     if not gaps:
         raise ValueError("fewer than two dates: its frequency cannot be told")
-    # A daily or weekly series has gaps of other lengths too; the shortest that is usual is its pace.
+    # Daily and weekly series have longer gaps too; the shortest usual gap is the frequency.
     usual = gaps[len(gaps) // 4]
     return next(frequency for least, frequency in _PACES if usual >= least)
 
@@ -182,7 +182,7 @@ _NOT_QUOTED = ("", "N/A")
 def reference_rates(file: InputFile) -> Iterator[Record]:
     """Euro reference rates of the European Central Bank, the history file: units of a currency for one euro.
 
-    A rate is public on its day. One that is found changed later is known from the day it was found so.
+    A rate is public on its day. A rate changed later is known from the day the change was found.
     """
     readable = False
     for path, stream in file.documents(".csv"):
@@ -209,7 +209,7 @@ def reference_rates(file: InputFile) -> Iterator[Record]:
 def _take(
     columns: dict[int, list[ReportedValue]], header: list[str], position: str, row: list[str]
 ) -> Iterator[Rejected]:
-    """One day's rates, each into its column."""
+    """Adds one day's rates, each to its column."""
     if not any(row):
         return
     if len(row) != len(header):

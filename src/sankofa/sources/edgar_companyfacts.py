@@ -19,7 +19,7 @@ _EXPECTED: Final = "expected SEC companyfacts JSON with cik, entityName and fact
 
 
 class _Row(msgspec.Struct, gc=False):
-    """One reported figure. The number stays the text it is written in: no digit may pass a float."""
+    """One reported figure. The number stays text, so that no digit passes through a float."""
 
     start: str | None = None
     end: str | None = None
@@ -68,7 +68,7 @@ def read(file: InputFile) -> Iterator[Record]:
 
 
 def _records(data: bytes) -> Iterator[Record]:
-    """All of one document. Raises ValueError, before the first record, where it is something else."""
+    """All of one document. Raises ValueError, before the first record, for anything else."""
     document, rejects = _parse(data)
     issuer = cik(document.cik)
     yield from rejects
@@ -122,7 +122,7 @@ def _facts(subject: str, document: _Document) -> Iterator[Record]:
 
 
 def _fact(subject: str, concept: str, unit: str, row: _Row) -> Fact | None:
-    """The fact in a row, None if its value is null. Raises ValueError saying what is wrong."""
+    """The fact in a row; None if its value is null. Raises ValueError with the fault."""
     value = str(row.val, "utf-8")
     if value == "null":
         return None
@@ -146,10 +146,10 @@ def _is_day(day: str) -> bool:
 
 
 def _parse(data: bytes) -> tuple[_Document, list[Rejected]]:
-    """The document, and what in it could not even be reached. Raises ValueError for other content.
+    """The document, and its parts that could not be decoded. Raises ValueError for other content.
 
-    Typed decoding is fast and takes all or nothing; only a document it refuses is read the slow way,
-    so that one malformed figure does not lose its neighbours.
+    Typed decoding is fast but all or nothing. A document that it refuses is read the slow way, so that one
+    malformed figure loses no others.
     """
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -159,7 +159,7 @@ def _parse(data: bytes) -> tuple[_Document, list[Rejected]]:
 
 
 class _Number(str):
-    """A JSON number in the text it is written in."""
+    """A JSON number as written."""
 
     __slots__ = ()
 
@@ -199,7 +199,7 @@ def _members(position: str, value: object, rejects: list[Rejected]) -> list[tupl
 
 
 def _row(value: object) -> _Row:
-    """A row whose every field is text: what is of another type fails the check of its field."""
+    """A row with every field as text; a value of another type fails its field's check."""
     fields = value if isinstance(value, dict) else {}
     number = fields.get("val", _Number(""))
     return _Row(
@@ -211,4 +211,4 @@ def _row(value: object) -> _Row:
 def _as_text(value: object) -> str | None:
     if value is None or (isinstance(value, str) and not isinstance(value, _Number)):
         return value
-    return "\0"  # of another type: neither a day nor printable
+    return "\0"  # another type: made a text that fails every check

@@ -1,8 +1,7 @@
 """Identifiers of organisations and of their securities.
 
-GLEIF: LEI records (level 1), whose accounts consolidate an organisation (level 2), and ISINs of LEIs. Golden
-copies and relationship files are CSV, replies of the GLEIF API JSON. OpenFIGI: FIGIs of listed shares, in
-replies of its API.
+GLEIF: LEI records (level 1), accounting parents (level 2), and ISINs of LEIs. Golden copies and relationship
+files are CSV; replies of the GLEIF API are JSON. OpenFIGI: FIGIs of listed shares, in replies of its API.
 """
 
 import csv
@@ -47,13 +46,13 @@ _OTHER_NAME = re.compile(
     r"Entity\.(?:TransliteratedOtherEntityNames\.Transliterated|OtherEntityNames\.)OtherEntityName\.[0-9]+\Z"
 )
 _EXPECTED: Final = "expected a GLEIF golden copy CSV or a GLEIF API reply with lei-records"
-_NO_AUTHORITY: Final = ("RA999999", "RA888888")  # "none" and "not listed": no register stands behind it
+_NO_AUTHORITY: Final = ("RA999999", "RA888888")  # "none" and "not listed": no register
 _NO_FORM: Final = ("8888", "9999")  # "other" and "not applicable": the form is given in words, or not at all
 _ASSIGNED = re.compile(r"[1-9]")
 
 
 class _Published(NamedTuple):
-    """One record as GLEIF publishes it, either way; the empty string where it says nothing."""
+    """One record from either GLEIF format; the empty string for missing values."""
 
     lei: str
     legal_name: str
@@ -94,7 +93,7 @@ def lei_records(file: InputFile) -> Iterator[Record]:
 
 
 def _entity(position: str, published: _Published, other_names: list[str]) -> Iterator[Record]:
-    person = "SOLE" in published.category.upper()  # however it is spelt: no person may slip through
+    person = "SOLE" in published.category.upper()  # in any spelling: no person may slip through
     try:
         subject = lei_subject(published.lei)
     except ValueError as failure:
@@ -138,7 +137,7 @@ def lei_subject(written: str) -> str:
 
 
 def _registered(published: _Published) -> str:
-    """The number in a companies register. A placeholder (`N/A`, `0`) would make strangers one."""
+    """The number in a companies register. A placeholder (`N/A`, `0`) would merge unrelated organisations."""
     if published.authority in ("", *_NO_AUTHORITY) or not _ASSIGNED.search(published.number):
         return ""
     return str(make_identifier("registry", published.number, published.authority))
@@ -160,13 +159,13 @@ _OPTIONAL: Final[dict[str, Callable[[_Published], str]]] = {
     "effective": lambda one: instant_text(one.updated),
     "first_registered": lambda one: instant_text(one.first)[:10],
 }
-"""Members without which a record is kept."""
+"""Members that a record may lack."""
 Published = Iterator[tuple[str, _Published | None, list[str]]]
 
 
 def golden_copy_rows(first: bytes, stream: IO[bytes]) -> Iterator[tuple[str, list[str] | None]]:
-    """The header, then each row with its position; None for one that does not fit the header."""
-    # Bytes that are not UTF-8 pass as surrogates, so that they cost their own record only.
+    """The header, then each row with its position; None for rows that do not fit the header."""
+    # Bytes that are not UTF-8 become surrogates, so that only their own record fails.
     lines = (line.decode("utf-8", "surrogateescape") for line in chain((first,), stream))
     rows = csv.reader(lines)
     header = [name.strip() for name in next(rows, [])]
@@ -191,7 +190,7 @@ def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
     for field in _REQUIRED:
         if _FIELDS[field][0] not in column_of:
             raise FormatError(f"{title} {_EXPECTED}; found no column {_FIELDS[field][0]}")
-    absent = len(header)  # an empty field is put there
+    absent = len(header)  # added as an empty field
     named = (name for name, _ in _FIELDS.values())
     columns = [column_of.get(name, column_of.get(_OLDER_NAME.get(name, ""), absent)) for name in named]
     fields = itemgetter(*columns)
@@ -216,7 +215,7 @@ def _from_json(title: str, data: bytes) -> Published:
 
 
 def _api_records(title: str, data: bytes, kind: str, expected: str) -> list[object]:
-    """The records in a reply of the API, some of this kind; none where a search has no results."""
+    """The records in a reply of the API, some of this kind; none if a search has no results."""
     try:
         reply = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -255,7 +254,7 @@ _RELATIONSHIPS: Final = {
     "IS_ULTIMATELY_CONSOLIDATED_BY": "ultimate",
 }
 _VOID: Final = ("RETIRED", "ANNULLED", "DUPLICATE")
-"""Registration statuses of a record that no longer counts; a lapsed one does, as a lapsed LEI does."""
+"""Registration statuses of records that no longer count; lapsed records count, like lapsed LEIs."""
 _PERIODS: Final = range(1, 6)
 
 
@@ -380,7 +379,7 @@ def _isins_of_csv(title: str, prefix: str, first: bytes, stream: IO[bytes]) -> P
 
 
 def _fields(line: bytes) -> list[str]:
-    # No identifier has a quote or a comma in it, so a quote left open need not cost the rest of the file.
+    # Identifiers have no quotes or commas, so an open quote need not cost the rest of the file.
     return line.decode("utf-8", "replace").replace('"', "").strip().split(",")
 
 
@@ -398,8 +397,8 @@ def _isins_of_json(title: str, prefix: str, data: bytes) -> Pairs:
 _EXPECTED_FIGIS: Final = "expected a reply of the OpenFIGI API (mapping, search or filter)"
 _FIGIS: Final = ("figi", "compositeFIGI", "shareClassFIGI")
 _SHARES: Final = {"common stock", "preference", "depositary receipt", "partnership shares", "reit"}
-"""By `securityType2`, else `securityType`: what an issuer is known by. Options, warrants, rights, indices
-and funds trade as equities too, but their tickers name the instrument."""
+"""`securityType2`, else `securityType`, of securities whose ticker identifies the issuer. Options, warrants,
+rights, indices and funds trade as equities too, but their tickers name the instrument."""
 _REPLY: Final = {"data", "next", "total", "error", "warning"}
 
 
@@ -409,7 +408,7 @@ def figi_links(file: InputFile) -> Iterator[Record]:
 
     Each FIGI of a share, its composite and its share-class FIGI are linked to EXCHANGE:TICKER where it is
     listed. A job answered with an error or a warning ("No identifier found.", one or the other by version of
-    the API) is rejected in the reply's own words: the rejects file then says which jobs remained unmapped.
+    the API) is rejected in the reply's own words, so the rejects file shows which jobs remained unmapped.
     """
     for name, stream in file.documents(".json", expected=f"{_EXPECTED_FIGIS}, found none in the archive"):
         prefix = f"{name} " if file.is_zip else ""
@@ -418,7 +417,7 @@ def figi_links(file: InputFile) -> Iterator[Record]:
 
 
 def _replies(title: str, content: bytes) -> list[tuple[str, object]]:
-    """Each reply and its place: a mapping request has one for each of its jobs."""
+    """Each reply and its position: a mapping request has one reply per job."""
     try:
         document = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

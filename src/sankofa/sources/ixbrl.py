@@ -40,7 +40,7 @@ def is_inline_report(data: bytes) -> bool:
 
 
 def check_xml(data: bytes) -> None:
-    """Raises UnsafeDocument for entities of its own, for deep nesting, and for what is no XML."""
+    """Raises UnsafeDocument if it declares entities, is nested too deeply or is not XML."""
     parser = expat.ParserCreate()
     level = 0
 
@@ -84,7 +84,7 @@ _TAXONOMIES: Final = re.compile(
     r"https?://(?:xbrl\.ifrs\.org/taxonomy/[0-9-]+/(?P<ifrs>ifrs-[a-z]+)"
     r"|fasb\.org/(?P<fasb>us-gaap|srt)/.*|xbrl\.sec\.gov/(?P<sec>dei|ecd|cyd)/.*)"
 )
-"""The taxonomies whose concepts have one name under any declared prefix."""
+"""Taxonomies whose concepts have the same name under any declared prefix."""
 _ABOUT_PERSONS: Final = ("ecd", "cyd")
 _NAMES: Final = ("ifrs-full:NameOfReportingEntityOrOtherMeansOfIdentification", "dei:EntityRegistrantName")
 _SCHEMES: Final = (
@@ -100,9 +100,9 @@ _Key = tuple[str, ...]
 def read(file: InputFile) -> Iterator[Record]:
     """Inline XBRL reports (ESEF, 20-F, South African statements), alone or in a report package.
 
-    Taxonomies are read from the packages in HOME/taxonomies, never from the network. A concept that an
-    issuer made is kept under its own name. What has dimensions, and text, is skipped. A file whose name
-    begins with a day was public by then; of another, the day of capture counts.
+    Taxonomies are read from the packages in HOME/taxonomies, never from the network. An issuer's own concept
+    keeps its name. Text, and facts with dimensions, are skipped. A file whose name begins with a day was
+    public by then; for other files the day of capture counts.
     """
     if importlib.util.find_spec("arelle") is None:
         raise OperatorError("the adapter ixbrl needs arelle: make setup XBRL=1, or install sankofa[xbrl]")
@@ -127,7 +127,7 @@ def _is_package(file: InputFile) -> bool:
 
 
 def _unpacked(file: InputFile, folder: Path) -> list[Path]:
-    """The parts of a package in a folder; which of them are reports. Raises FormatError for unsafe ones."""
+    """The parts of a package, unpacked to a folder, and which are reports. Raises FormatError if unsafe."""
     reports = []
     for name, stream in file.documents(*(_PARTS if file.is_zip else ())):
         data = stream.read()
@@ -138,7 +138,7 @@ def _unpacked(file: InputFile, folder: Path) -> list[Path]:
             check_xml(data)
         except UnsafeDocument as failure:
             raise FormatError(f"{file.name}: {parts[-1]}: {failure}") from None
-        if "META-INF" in parts:  # of the package: beside a report it would be taken for one
+        if "META-INF" in parts:  # part of the package: beside a report it would count as a report
             continue
         path = folder.joinpath("report", *parts)
         if not path.name.lower().endswith(_PARTS):
@@ -151,9 +151,9 @@ def _unpacked(file: InputFile, folder: Path) -> list[Path]:
 
 
 def _facts(file: InputFile, report: Path, packages: list[str], folder: str) -> Iterator[FactLine]:
-    """The facts of a report, read by a process of its own. Raises FormatError if it cannot be read."""
+    """The facts of a report, read in a separate process. Raises FormatError if it cannot be read."""
     limits = file.limits
-    # Apart from the report: arelle takes what is in it for fetched from an address.
+    # Not the report's folder: arelle treats files in this one as downloads.
     cache = Path(folder, "cache")
     cache.mkdir(exist_ok=True)
     request = Request(str(report), packages, str(cache), limits.xbrl_memory_bytes, limits.xbrl_seconds)
@@ -211,7 +211,8 @@ class _Report:
             yield Skipped(self._skipped)
 
     def _take(self, line: FactLine) -> Rejected | None:
-        """A reject, where it contradicts another figure of the report. Raises ValueError for what is none."""
+        """A reject if it contradicts another figure of the report. Raises ValueError if it is not a
+        figure."""
         concept = _concept(line)
         if concept in _NAMES and line.value:
             self._named.setdefault(_subject(line), fit_name(line.value) or "")

@@ -1,8 +1,8 @@
-"""Reads one inline XBRL report with arelle and writes its facts: a process of its own, without a network.
+"""Reads one inline XBRL report with arelle and writes its facts: a separate process without network.
 
-`python -m sankofa.sources.ixbrl_worker` takes a `Request` as JSON on its input and writes lines of
-JSON: a `FactLine` for each fact, then an `Ending`. What a hostile report can do to a parser it does to this
-process, whose time and memory are bounded.
+`python -m sankofa.sources.ixbrl_worker` takes a `Request` as JSON on its input and writes lines of JSON: a
+`FactLine` for each fact, then an `Ending`. A hostile report can only harm this process, whose time and memory
+are bounded.
 """
 
 import os
@@ -62,14 +62,14 @@ def main() -> None:
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
     encode = msgspec.json.Encoder().encode
     with os.fdopen(os.dup(1), "wb") as lines:
-        os.dup2(2, 1)  # what a library prints is no line of ours
+        os.dup2(2, 1)  # libraries may print; keep that out of our lines
         _confine(request)
         for line in _lines(request):
             lines.write(encode(line) + b"\n")
 
 
 def _confine(request: Request) -> None:
-    """No network, and no more time and memory than was granted."""
+    """No network, and only the granted time and memory."""
 
     def refuse(*_: object, **__: object) -> NoReturn:
         raise OSError("no network here")

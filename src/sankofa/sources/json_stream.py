@@ -38,8 +38,8 @@ class TooLong(ValueError):
 class Piece(NamedTuple):
     """The bytes of a value, and its path in the document.
 
-    Once the elements of a list were handed out, the value that had it follows as a whole, with that list
-    empty; its path is "".
+    After the elements of a list, the value that contained it follows as a whole, with an empty list; its path
+    is "".
     """
 
     path: str
@@ -54,10 +54,10 @@ def pieces(
     begun: bytes = b"",
     longest: int = sys.maxsize,
 ) -> Iterator[Piece]:
-    """Every value of a document; of a top list, or of the named lists of a top object, element by element.
+    """Every value of a document. A top list, or the named lists of a top object, come element by element.
 
-    At least `chunk` bytes are read at a time; `begun` was read already. Raises Truncated, and TooLong where a
-    value is beyond `longest` bytes by more than what was read already.
+    At least `chunk` bytes are read at a time; `begun` was read already. Raises Truncated, and TooLong if a
+    value exceeds `longest` bytes by more than the bytes already read.
     """
     yield from _Scan(stream, lists, chunk, begun, longest).pieces()
 
@@ -69,7 +69,7 @@ def at_once(content: bytes, lists: frozenset[str]) -> list[Piece] | None:
             return [*_cut("", _elements(content)), Piece("", b"[]", whole=True)]
         members = _members(content)
         if len(content) > sum((len(raw) + len(name) + _BETWEEN for name, raw in members.items()), _BETWEEN):
-            return None  # a name that is there twice: only the last was kept
+            return None  # a repeated name: only the last was kept
         handed_lists = []
         for name in lists.intersection(members):
             if bytes(members[name])[:1] == b"[":
@@ -97,7 +97,7 @@ class _Scan:
         self._buffer = begun
         self._at = 0
         self._begun = 0
-        """Where the piece begins that is being read: what is before it may go."""
+        """Start of the value being read; bytes before it may be dropped."""
 
     def pieces(self) -> Iterator[Piece]:
         while (first := self._next_byte()) is not None:
@@ -111,7 +111,7 @@ class _Scan:
                 yield Piece("", self._value() if first == b'"' else self._loose(), whole=True)
 
     def _object(self) -> Iterator[Piece]:
-        """The members of a top object: those in `lists` are handed out, the others kept together."""
+        """The members of a top object: elements of `lists` are yielded one by one, the rest together."""
         shell = bytearray()
         last = b""
         self._begun = self._at
@@ -175,7 +175,7 @@ class _Scan:
                     return
 
     def _loose(self) -> bytes:
-        """A number or a word, up to what ends it; or a bracket too many."""
+        """A number or a word, up to its end; or an extra bracket."""
         self._begun = self._at
         while match := _LOOSE.match(self._buffer, self._at):
             self._at = match.end()
@@ -192,13 +192,13 @@ class _Scan:
             if match is not None and match.group() != b'"':
                 self._at = match.end()
                 return match.group()
-            # a string that goes on in the next chunk, or nothing more in this one
+            # a string that continues in the next chunk, or the end of this chunk
             self._at = len(self._buffer) if match is None else match.start()
             if not self._fill():
                 raise Truncated("ends in the middle of a value")
 
     def _next_byte(self, skipped: bytes = b"") -> bytes | None:
-        """The first byte of what follows, past blanks; None at the end of the document."""
+        """The next byte that is not blank; None at the end of the document."""
         while True:
             if self._at == len(self._buffer):
                 self._begun = self._at
@@ -211,7 +211,7 @@ class _Scan:
             self._at += 1
 
     def _fill(self) -> bool:
-        """Read on, dropping what is behind. False at the end of the document."""
+        """Read on, dropping bytes already used. False at the end of the document."""
         unread = self._buffer[self._begun :]
         if len(unread) > self._longest:
             raise TooLong

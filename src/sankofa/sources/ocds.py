@@ -1,8 +1,7 @@
 """Open Contracting (OCDS) releases, as portals publish them.
 
-What a file holds is told from its shape: a release package, a record package, a bare release or record, a
-list or JSON Lines of any of these. A record gives the releases it embeds; its compiledRelease only where it
-embeds none.
+The content is detected by its shape: a release package, a record package, a bare release or record, a list or
+JSON Lines of any of these. A record gives its embedded releases; its compiledRelease only if it embeds none.
 """
 
 import codecs
@@ -31,9 +30,9 @@ _NOTHING_OCDS: Final = "nothing in it is an OCDS package, record or release"
 _LONGEST_WHOLE: Final = 1_000
 _MOST_LEVELS: Final = limit("levels of a release", 100, "levels", "the release is rejected")
 _HOLDERS: Final = _LISTS | {"compiledRelease"}
-_LONGEST_LINE: Final = 1 << 22  # the first of JSON Lines is not longer: else the file is one document
+_LONGEST_LINE: Final = 1 << 22  # limit for the first of JSON Lines; beyond it the file is one document
 _BUFFER: Final = 1 << 18
-_AT_ONCE: Final = 1 << 24  # a package that is not longer is taken into memory as a whole
+_AT_ONCE: Final = 1 << 24  # packages up to this size are read into memory as a whole
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -93,7 +92,7 @@ def _document(document: IO[bytes], name: str, position: str, limits: Limits) -> 
 
 
 def _lines(stream: IO[bytes], name: str, position: str, longest: int) -> Iterator[Record]:
-    """The values of JSON Lines. Raises FormatError if there are some and none is OCDS; and TooLong."""
+    """The values of JSON Lines. Raises TooLong, and FormatError if there are values but none is OCDS."""
     foreign = recognised = False
     for number, line in enumerate(iter(lambda: stream.readline(longest + 1), b""), 1):
         if len(line) > longest:
@@ -115,7 +114,7 @@ def _lines(stream: IO[bytes], name: str, position: str, longest: int) -> Iterato
 
 
 def _is_release(value: Any) -> bool:
-    """Whether it is a release and nothing else: most are."""
+    """Whether it is a plain release; most are."""
     return type(value) is dict and "ocid" in value and "tag" in value and _HOLDERS.isdisjoint(value)
 
 
@@ -183,8 +182,8 @@ def _whole_number(text: str) -> int | Decimal:
 
 
 def _value(raw: bytes) -> tuple[Any, str]:
-    """The value, or what is wrong with it. Bytes that are not UTF-8 are read as Windows-1252, as old portals
-    write; NaN and its kin are let in for the cleaning to tell."""
+    """The value, or its fault. Bytes that are not UTF-8 are read as Windows-1252, which old portals write.
+    NaN and infinities pass; the cleaning reports them."""
     try:
         return _decode(raw), _too_deep(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

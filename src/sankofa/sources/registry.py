@@ -37,7 +37,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     urls: list[str]
     every: str = "1d"
-    """How fresh is fresh enough: `6h`, `1d`, `1w`."""
+    """Maximum age before it is fetched again: `6h`, `1d`, `1w`."""
     scheduled: bool = True
     """Whether it is fetched without being named."""
     method: Literal["GET", "POST"] = "GET"
@@ -50,9 +50,9 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_rate: int = limit("least rate of a transfer (min_rate)", 100, "bytes a second", "tried again")
     """Bytes a second of a transfer, at least, over a minute."""
     allow_private: bool = False
-    """Plain http and addresses of one's own network; never link-local ones."""
+    """Allows plain http and private addresses; never link-local ones."""
     needs_contact: bool = False
-    """Whether the publisher asks who is calling: SANKOFA_COLLECT_CONTACT."""
+    """Whether the publisher requires a contact: SANKOFA_COLLECT_CONTACT."""
     countries: list[str] = []
     years: list[int] = []
     from_year: int = 0
@@ -65,7 +65,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overlap_days: int = 3
     """How far before the last fetch `{from}` goes back."""
     file: str = ""
-    """The name under which a reply is ingested, where the address does not end with one."""
+    """The name under which a reply is ingested, if the address does not end with a file name."""
     next: str = ""
     """JSON pointer to the address of the next page."""
     pages: str = ""
@@ -80,7 +80,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     may_be_missing: bool = False
     """Whether a 404 means: not published yet."""
     may_shrink: bool = False
-    """Whether a reply of less than half its former size is believed."""
+    """Whether a reply of less than half its former size is accepted."""
 
     @property
     def interval(self) -> timedelta:
@@ -110,7 +110,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
     def address_fault(self) -> str | None:
-        """Why it may not be fetched from its addresses: nobody's but its own trouble."""
+        """Why it may not be fetched from its addresses; other sources are unaffected."""
         return next(filter(None, (self._fault_of(url) for url in self.urls)), None)
 
     def _fault_of(self, url: str) -> str | None:
@@ -124,14 +124,14 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if parts.scheme == "http" and not self.allow_private:
             return f"url {url!r}: plain http needs allow_private = true"
         if parts.username or parts.password:
-            return "a url with a password in it"
+            return "a url with a password"
         if "{" in parts.netloc:
             return f"url {url!r}: the host is not a template"
         return None
 
 
 def period(text: str) -> timedelta | None:
-    """A length of time such as `6h`; None if it is none."""
+    """A length of time such as `6h`; None if malformed."""
     match = _PERIOD.match(text)
     return None if match is None else timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
@@ -141,7 +141,7 @@ def variables_in(text: str) -> set[str]:
 
 
 def filled(text: str, values: dict[str, Any]) -> str:
-    """A template with its variables put in; those without a value stay."""
+    """A template with its variables filled in; variables without a value stay."""
     return _VARIABLE.sub(lambda named: str(values.get(named[1], named[0])), text)
 
 
@@ -156,7 +156,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 _IDENTIFIERS_ONLY: Final = (
     "gleif-lei", "gleif-isin", "gleif-rr", "openfigi", "identifiers-csv", "sec-submissions", "match-reviews",
 )  # fmt: skip
-"""Adapters whose sources belong to no dataset: they only say who is who."""
+"""Adapters whose sources belong to no dataset: they only identify organisations."""
 
 _LICENCE_LINKS: Final = {
     "CC0-1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
@@ -187,27 +187,27 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     floors: dict[str, float] = {}
     """By measure (`derive.quality`): compared and reported."""
     hard_floors: dict[str, float] = {}
-    """As `floors`; an edition in which the source falls short of one is not published."""
+    """Like `floors`, but an edition that misses one is not published."""
     collect: Collect | None = None
-    """How it is fetched; None if files are carried to it."""
+    """How it is fetched; None if files are only ingested by hand."""
 
     @property
     def licence_link(self) -> str:
-        """Where the licence can be read: as the entry says, else of a licence that is known by its name."""
+        """Address of the licence: from the entry, else of a licence known by its name."""
         return self.licence_url or _LICENCE_LINKS.get(self.licence, "")
 
     @property
     def named(self) -> str:
-        """Who is to be named where its data is used: the entry's attribution, word for word."""
+        """The attribution that users of its data must give, verbatim from the entry."""
         return self.attribution or self.publisher or self.title or self.id
 
     @property
     def owed(self) -> str:
-        """Who is to be named, and the licence."""
+        """The attribution and the licence."""
         return f"{self.named} ({self.licence or self.license_class})"
 
     def refuse_unless_redistributable(self) -> None:
-        """The licence gate: what may not be redistributed commercially does not come in."""
+        """The licence gate: refuses data that may not be redistributed commercially."""
         if self.commercial_redistribution is not True:
             raise SourceError(
                 f"source {self.id}: refused: its licence does not permit commercial redistribution "
@@ -218,7 +218,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load_sources(home: Path) -> dict[str, Source]:
     """Every registered source by id; the operator's entry wins over a built-in one.
 
-    An operator's entry with a table `collect` alone says how a built-in source is fetched, and that it is.
+    An operator's entry with only a `collect` table makes a built-in source fetched, and sets how.
     """
     built_in, built_in_sources = _built_in()
     sources = dict(built_in_sources)
@@ -238,7 +238,7 @@ def load_sources(home: Path) -> dict[str, Source]:
 
 @cache
 def _built_in() -> tuple[dict[str, Any], dict[str, Source]]:
-    """The tables of the package, and what they say. Not to be changed: they are read once."""
+    """The tables of the package and their entries, read once; do not change them."""
     built_in: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for folder in ("sources", "starter", "sample"):

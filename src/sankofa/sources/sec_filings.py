@@ -1,7 +1,7 @@
-"""Filings at the SEC: the figures of a quarter, and who a registrant is.
+"""Filings at the SEC: the figures of a quarter, and the identity of registrants.
 
-Financial Statement Data Sets are tab-separated members of one zip. Submissions say which names a registrant
-used before, and when its filings were accepted.
+Financial Statement Data Sets are tab-separated members of one zip. Submissions have a registrant's former
+names, and the times its filings were accepted.
 """
 
 import calendar
@@ -27,7 +27,7 @@ from sankofa.sources.base import InputFile, adapter
 _EXPECTED: Final = "expected SEC submissions JSON with cik, name and formerNames"
 NEW_YORK: Final = ZoneInfo("America/New_York")
 _OF_ORGANISATIONS: Final = ("operating", "investment")
-"""Values of `entityType`. People who file are `other`, and so are some organisations."""
+"""Values of `entityType`. People are `other`, but some organisations are too."""
 _PAGE: Final = re.compile(r"(?:.*/)?CIK([0-9]{10})-submissions-[0-9]+\.json")
 """The name of a further page of a registrant's filings in the bulk zip."""
 _OF_OWNERS: Final = re.compile(r"(?:3|4|5|144)(?:/A)?")
@@ -71,16 +71,16 @@ _decode_filings = msgspec.json.Decoder(_Filings).decode
 def submissions(file: InputFile) -> Iterator[Record]:
     """SEC submissions JSON, one document per registrant, or the bulk zip of them.
 
-    Each former name is the registrant's from its first day on; the present name from the day after the last
-    one ended. People file with the SEC too: a registrant that neither its type nor one of its names shows to
-    be an organisation is withheld. `filings` say when each filing was accepted, and so became public.
+    Each former name is valid from its first day; the present name from the day after the last former name
+    ended. People file with the SEC too, so a registrant is withheld unless its type or one of its names shows
+    an organisation. `filings` have the time each filing was accepted, and so became public.
     """
     readable = 0
     organisations: set[str] = set()
     for name, stream in file.documents(".json", expected=f"{_EXPECTED}, found none in the archive"):
         prefix = f"{name} " if file.is_zip else ""
         if page := _PAGE.fullmatch(name):
-            if page[1] in organisations:  # of people nothing is read
+            if page[1] in organisations:  # nothing is read about people
                 yield from _acceptances(prefix, str(cik(page[1])), stream.read())
             continue
         try:
@@ -155,9 +155,9 @@ def _acceptances(prefix: str, subject: str, columns: bytes | msgspec.Raw) -> Ite
 
 
 def _clock(times: list[datetime]) -> tzinfo:
-    """UTC, as `acceptanceDateTime` is written; New York's where only that agrees with the hours of EDGAR.
+    """`acceptanceDateTime` as UTC; read as New York time if only that fits the hours of EDGAR.
 
-    For some registrants the SEC publishes the clock of New York with the mark of UTC.
+    For some registrants the SEC publishes New York time marked as UTC.
     """
     clocks = (UTC, NEW_YORK)
     hours = [[time.replace(tzinfo=clock).astimezone(NEW_YORK).hour for time in times] for clock in clocks]
@@ -193,7 +193,7 @@ def read(file: InputFile) -> Iterator[Record]:
 
 
 class _Table:
-    """A tab-separated member: columns by name, rows as lists, one line of it in memory at a time."""
+    """A tab-separated member: columns by name, rows as lists, one line in memory at a time."""
 
     def __init__(self, file: InputFile, member: str, stream: IO[bytes]) -> None:
         self._member = member
@@ -345,7 +345,7 @@ def _day(field: str, compact: str) -> date:
 
 
 def _decoded(line: bytes) -> str:
-    """UTF-8 as documented; a name of an older file may be in Windows' or ISO's Latin."""
+    """UTF-8 as documented; names in older files may be Windows-1252 or ISO Latin."""
     for encoding in ("utf-8", "cp1252"):
         try:
             return line.decode(encoding)

@@ -27,17 +27,18 @@ class Table(NamedTuple):
 
 
 def read_table(title: str, stream: IO[bytes], *columns: str) -> Table | None:
-    """The table whose header has these columns (in lower case), under a preamble or not; None without one."""
+    """The table whose header has these columns (in lower case), with or without a preamble; else None."""
     return read_table_of(title, stream, (columns,))
 
 
 def read_table_of(title: str, stream: IO[bytes], headers: Iterable[Iterable[str]]) -> Table | None:
-    """The same where a header may have any of several sets of columns.
+    """The same for a header with any of several sets of columns.
 
-    Comma, semicolon or tab; UTF-8, or UTF-16 where a mark says so.
+    Comma, semicolon or tab; UTF-8, or UTF-16 with a byte order mark.
     """
     encoding = next((name for mark, name in _MARKS if peek(stream).startswith(mark)), "utf-8")
-    # What is not UTF-8 is told from its line alone, by `words`: names are the only text there is in a table.
+    # The encoding of bytes that are not UTF-8 is judged per line, by `words`: names are the only text in a
+    # table.
     text = io.TextIOWrapper(stream, encoding, "surrogateescape", newline="")
     sets = [frozenset(columns) for columns in headers]
     for number in range(1, _LONGEST_PREAMBLE):
@@ -55,7 +56,7 @@ def read_table_of(title: str, stream: IO[bytes], headers: Iterable[Iterable[str]
 
 
 def peek(stream: IO[bytes]) -> bytes:
-    """How a document begins; every stream of `InputFile` can tell without moving on."""
+    """The start of a document; every stream of `InputFile` can peek."""
     start: bytes = stream.peek(64)  # type: ignore[attr-defined]
     return start
 
@@ -72,7 +73,7 @@ def _rows(title: str, text: io.TextIOWrapper, separator: str, before: int) -> It
 
 
 def words(text: str) -> str:
-    """Text of a cell; bytes that are not UTF-8 are the Windows code page that older tables are written in."""
+    """Text of a cell; bytes that are not UTF-8 are read in the Windows code page of older tables."""
     if text.isascii():
         return text
     try:
@@ -106,11 +107,11 @@ class Sheet(NamedTuple):
     """From 1, in the order of the workbook."""
     header: list[str]
     rows: Iterator[tuple[int, Cells]]
-    """Each row below the header with its number; where a cell cannot be read, why."""
+    """Each row below the header with its number; if a cell cannot be read, the reason."""
 
 
 def best_sheet(file: InputFile, fit: Callable[[list[str]], int]) -> Sheet:
-    """The first sheet with the row, among its first ones, that fits a header best. Raises FormatError."""
+    """The sheet and row, among the first rows, that best fit a header. Raises FormatError."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
@@ -156,7 +157,7 @@ def _texts(header: list[str], row: Sequence[object], merged: set[int]) -> Cells:
 
 
 def cell_text(cell: object) -> str:
-    """A cell as a CSV file would have it: a day as YYYY-MM-DD, a number with the digits it was typed with."""
+    """A cell as in a CSV file: a day as YYYY-MM-DD, a number with the digits as typed."""
     if isinstance(cell, bool):
         return str(cell).upper()
     if isinstance(cell, float):
@@ -170,9 +171,9 @@ def cell_text(cell: object) -> str:
 
 
 def _digits(number: float) -> str:
-    """The 15 digits that a spreadsheet shows, where they are the float or its neighbour; else all of them.
+    """The 15 digits that a spreadsheet shows, if they give the float or its neighbour; else all digits.
 
-    The sum of 0.1 and 0.2 is the float after 0.3.
+    Example: 0.1 + 0.2 is the float after 0.3.
     """
     shown = f"{number:.15g}"
     near = not number.is_integer() and abs(float(shown) - number) <= math.ulp(number)
@@ -240,7 +241,7 @@ def _checked_sheet(xml: bytes) -> tuple[bytes, int]:
 
 
 def _next_row(xml: bytes, row: int) -> int:
-    """The number of the row that begins here last; the one before if none does."""
+    """The number of the last row that begins here; the previous row if none does."""
     for begun in _ROW_TAG.finditer(xml):
         reference = _CELL_REFERENCE.search(xml[begun.start() : xml.find(b">", begun.start())])
         row = int(reference[2]) if reference and reference[2] else row + 1

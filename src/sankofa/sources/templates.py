@@ -1,5 +1,5 @@
-"""Our own templates: figures taken from documents, identifiers gathered by hand or from a register, values of
-series, and decisions about parties; one row each.
+"""Our own templates, one row per item: figures from documents, identifiers gathered by hand or from a
+register, values of series, and decisions about parties.
 """
 
 import csv
@@ -48,7 +48,7 @@ class Template(NamedTuple):
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
-    """Columns of free text: who is named there is cut."""
+    """Columns of free text: names of persons are removed."""
 
     def read(self, file: InputFile, record: Callable[[dict[str, str], str], Record]) -> Iterator[Record]:
         """The record of each row and its location; a row for which `record` raises ValueError is rejected."""
@@ -85,7 +85,7 @@ class Template(NamedTuple):
         yield from issuers.records(file.name)
 
     def _cut(self, row: dict[str, str], people: Secrets) -> bool:
-        """Cut who is named in free text. Whether anybody was."""
+        """Remove names of persons from free text; returns whether there were any."""
         before = [row.get(column) for column in self.free]
         for column in self.free:
             if text := row.get(column):
@@ -149,7 +149,7 @@ class Template(NamedTuple):
 
 LEGAL_NAME: Final = "legal_name"
 ISSUER_COLUMNS: Final = (LEGAL_NAME, "country")
-"""Columns about the entity, in every template that has one."""
+"""Columns about the entity, in every template with an entity."""
 SUCCESSOR: Final = "successor"
 """The column that names who took over from the entity."""
 _LISTED: Final = ("ticker", "isin")
@@ -165,7 +165,7 @@ class Issuers:
         self._successors: dict[str, str] = {}
 
     def add(self, row: dict[str, str]) -> bool:
-        """Take in one row; False if its name may be a person's. Raises ValueError naming the column."""
+        """Add one row; False if its name may be a person's. Raises ValueError naming the column."""
         legal_name, country_code = (row.get(column, "") for column in ISSUER_COLUMNS)
         if following := row.get(SUCCESSOR):
             self._successors[subject(row["entity"])] = subject(following, SUCCESSOR)
@@ -206,7 +206,7 @@ class Issuers:
 
 @lru_cache(maxsize=4096)
 def _is_organisation(entity: str, legal_name: str, country_code: str) -> bool:
-    """The organisation gate; who has listed shares is an organisation, an LEI by itself proves nothing."""
+    """The organisation gate. Listed shares prove an organisation; an LEI by itself proves nothing."""
     try:
         identifier = stored_identifier(subject(entity))
     except ValueError:  # the row will be rejected
@@ -230,7 +230,7 @@ def subject(entity: str, column: str = "entity") -> str:
 
 
 def _fields(line: bytes, separator: str, width: int) -> Cells:
-    """The cells of a line, or its fault. A row is one line: a quote left open costs its own row alone."""
+    """The cells of a line, or its fault. A row is one line: an open quote costs only its own row."""
     try:
         text = line.decode().rstrip("\r\n")
     except UnicodeDecodeError:
@@ -242,7 +242,7 @@ def _fields(line: bytes, separator: str, width: int) -> Cells:
     try:
         row = next(csv.reader([text], delimiter=separator, strict=True))
     except (csv.Error, StopIteration):
-        return ValueError("a quote is left open, or stands where none may be")
+        return ValueError("a quote is left open, or is misplaced")
     if len(row) != width:
         return ValueError(f"{len(row)} fields where the header has {width}")
     return [cell.strip() for cell in row]
@@ -320,11 +320,11 @@ _ASSIGNED: Final = {"registry": re.compile(r"[1-9]"), "ticker": re.compile(r"\A(
 def identifiers(file: InputFile) -> Iterator[Record]:
     """Tickers, registry numbers, aggregator ids, LEI, ISIN and FIGI, in our own CSV template.
 
-    A ticker is written EXCHANGE:TICKER, or its exchange stands in `registry`. A registry number needs its
+    A ticker is written EXCHANGE:TICKER, or its exchange is in `registry`. A registry number needs its
     register in `registry`. An aggregator id may name its aggregator there, else its scheme is AGGREGATOR.
-    `from` and `to` are the first and the last day on which the entity had it; empty is open.
-    `legal_name` and `country` are the entity's; `successor` names who took over from it, as `entity` does. A
-    row whose identifier is the entity's own says only that.
+    `from` and `to` are the first and last day on which the entity had the identifier; empty is open.
+    `legal_name` and `country` are the entity's; `successor` identifies its successor, in the form of
+    `entity`. A row whose identifier is the entity's own only declares the entity.
     """
     return _IDENTIFIERS.read(file, _link)
 
@@ -391,7 +391,7 @@ _IDENTITY: Final = ("series", "series_type", "frequency", "country")
 
 
 def _gathered(records: Iterable[Record]) -> Iterator[Record]:
-    """The rows of a series as one column; of a large file, one from time to time."""
+    """The rows of a series as one column; a large file gives several."""
     pending: dict[_Identity, list[ReportedValue]] = {}
     rows = 0
     for record in records:
@@ -435,7 +435,7 @@ _SERVICE_ID: Final = re.compile(r"DC[0-9A-F]{24}")
 
 @adapter(REVIEWS)
 def reviews(file: InputFile) -> Iterator[Record]:
-    """Which organisation a party of tenders is, decided by hand: no name, only a keyed hash of it."""
+    """Decisions made by hand on which organisation a party is. Names are stored only as a keyed hash."""
     return _REVIEWS.read(file, _decision)
 
 
@@ -446,6 +446,6 @@ def _decision(row: dict[str, str], location: str) -> Record:
         raise ValueError("service_id: expected DC and 24 hexadecimal digits")
     if row["verdict"] not in _VERDICTS:
         raise ValueError(f"verdict: expected one of {', '.join(_VERDICTS)}")
-    # With its instant, or a decision that is taken again within a second would count as known already.
+    # With its instant: otherwise a decision repeated within a second would count as known already.
     decision = f"{row['verdict']}@{row['decided_at']}"
     return IdentifierLink(f"match:{row['match']}:{row['service_id']}", decision, location)

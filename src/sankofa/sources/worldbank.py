@@ -1,7 +1,7 @@
 """World Bank indicators: pages of the Indicators API (JSON), the bulk CSV and other wide tables, tidy CSV.
 
-The tables mix countries with aggregates ("Sub-Saharan Africa", "Low income"). An aggregate is not a country
-and is left out, told by its code; what is neither is rejected.
+The tables mix countries with aggregates ("Sub-Saharan Africa", "Low income"). Aggregates are not countries:
+they are recognised by code and left out. Other unknown codes are rejected.
 """
 
 import re
@@ -47,8 +47,8 @@ _METADATA: Final = (
     ("series code", "indicator name", "long definition"),
     ("code", "indicator name", "long definition"),
 )
-"""The columns that tell metadata: of a download of the API, the bulk archive (WDISeries.csv), DataBank.
-The first has the code, the second the name."""
+"""The columns that identify metadata: in API downloads, the bulk archive (WDISeries.csv) and DataBank. The
+first has the code, the second the name."""
 _LONGEST_UNIT: Final = 100
 
 
@@ -89,9 +89,8 @@ _refusals = msgspec.json.Decoder(tuple[_Refusal]).decode
 def read(file: InputFile) -> Iterator[Record]:
     """World Bank indicators: Indicators API v2 JSON, the WDI bulk CSV and DataBank tables, tidy CSV.
 
-    The indicator of a tidy CSV is the name of its file. UTF-8 or UTF-16; a preamble is passed over.
-    Aggregates are skipped, and so are forecasts. Metadata of indicators, of the API or as tables, give
-    their names and units.
+    The indicator of a tidy CSV is the name of its file. UTF-8 or UTF-16; a preamble is skipped. Aggregates
+    and forecasts are skipped. Metadata of indicators, from the API or as tables, have their names and units.
     """
     readable = False
     for name, stream in file.documents(".csv", ".json", ".txt"):
@@ -223,7 +222,7 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
             yield Rejected(position, str(failure))
     if skipped:
         yield Skipped(skipped)
-    # A country that is not listed is no longer part of the table either; one without any row says nothing.
+    # A country that is no longer listed has left the table; a list without rows changes nothing.
     unlisted = sorted(alpha3_of().keys() - columns.keys()) if columns else ()
     for alpha2 in (*columns, *unlisted):
         values = columns.get(alpha2, {})
@@ -262,7 +261,7 @@ def _descriptions_of(document: str, data: bytes) -> Iterator[Record] | None:
 
 
 def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
-    """A page of the API. Raises FormatError for what is none, in its own words where it is a refusal."""
+    """A page of the API. Raises FormatError if it is something else; a refusal in its own words."""
     try:
         _, points = _pages(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -313,7 +312,7 @@ def _value(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _country(code: str) -> str | None:
-    """The alpha-2 code of a country; empty for an aggregate; None for what is neither."""
+    """The alpha-2 code of a country; empty for an aggregate; None for anything else."""
     code = code.strip().upper()
     return country(code) or ("" if code in _AGGREGATES else None)
 
