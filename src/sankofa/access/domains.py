@@ -1,8 +1,8 @@
 """Customers' own domains: hosts on which the service answers one customer's keys, with links to that host.
 
-A record is in the key store under its host. A request to the service's own host never looks for one. On any
-other host a worker trusts what it last read for a second, so an addition or a removal is seen everywhere
-within that time, and a busy domain costs one read a second, not one a request.
+The key store has a record for each host. Requests to the service's own host need none. For any other host
+a worker caches the record for one second. So additions and removals take effect within a second, and a busy
+domain costs one read a second.
 See docs/decisions/keys-and-domains.md.
 
 See contract: KEY-11.
@@ -40,7 +40,7 @@ class DomainRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     host: str
     keys: tuple[str, ...]
-    """The ids of the keys that are answered there."""
+    """The ids of the keys answered on this host."""
     added_at: str
     removed_at: str | None = None
 
@@ -50,9 +50,9 @@ class Site:
     """The service as it presents itself on one host."""
 
     settings: Settings
-    """The settings with the addresses of that host; links are written from these."""
+    """The settings with the addresses of that host, used for links."""
     keys: frozenset[str] | None = None
-    """The ids of the only keys answered there; None if every valid key is."""
+    """The ids of the only keys answered there; None if all valid keys are."""
     base_url: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Site:
         return self.keys is not None
 
     def admit(self, grant: Grant) -> None:
-        """Raises Unauthorized for a key that is not of the customer whose host this is."""
+        """Raises Unauthorized for a key that does not belong to the host's customer."""
         if self.keys is not None and grant.key_id not in self.keys:
             raise Unauthorized("This host answers the keys of its owner only.")
 
@@ -121,7 +121,7 @@ class Domains:
         return Site(seen, frozenset(record.keys))
 
     async def add(self, host: str, key: KeyRecord) -> DomainRecord:
-        """Answer a professional key on a host, beside those answered there already. Raises OperatorError."""
+        """Add a professional key to the keys answered on a host. Raises OperatorError."""
         name = host_name(host)
         if name in self._own_names:
             raise OperatorError(f"{name} is the host of the service itself")
@@ -138,17 +138,17 @@ class Domains:
         return await self._records.change(name, lambda record: _with_key(record, key)) or record
 
     async def admit_too(self, key: KeyRecord, beside: KeyRecord) -> None:
-        """Answer a key on every host on which another is answered."""
+        """Answer a key on every host that answers another key."""
         for record in await self.list():
             if beside.id in record.keys:
                 await self._records.change(record.host, lambda record: _with_key(record, key))
 
     async def remove(self, host: str) -> DomainRecord:
-        """Answer the host as any other from now on. Raises OperatorError."""
+        """Stop treating the host as a customer's. Raises OperatorError."""
         record = await self._find(host_name(host))
         if record is None:
             raise OperatorError(f"no domain {host_name(host)}: see `sankofa domains list`")
-        # The record stays: a store of keys and values need not know how to delete.
+        # The record stays, marked as removed: key-value stores need not support deletion.
         now = instant(self._clock())
         removed = await self._records.change(
             record.host, lambda record: msgspec.structs.replace(record, removed_at=now)
@@ -156,7 +156,7 @@ class Domains:
         return removed or record
 
     async def list(self) -> list[DomainRecord]:
-        """Every domain whose record is whole; the others are named in the log."""
+        """Every domain with an undamaged record; the log names the others."""
         return [record for record in await self._records.whole() if record.removed_at is None]
 
     async def _find(self, name: str) -> DomainRecord | None:

@@ -22,8 +22,8 @@ _BEARER = "bearer "
 def presented_key(api_keys: Sequence[str], authorizations: Sequence[str]) -> str:
     """The key in `X-API-Key` or in `Authorization: Bearer`, given every value of both header fields.
 
-    Raises Unauthorized if there is none, or more than one: which of them counts is not ours to guess.
-    Another scheme than Bearer is somebody else's, a proxy's for example, and carries no key.
+    Raises Unauthorized unless there is exactly one. Authorization schemes other than Bearer are ignored: they
+    may be a proxy's, for example.
     """
     if len(api_keys) == 1 and not authorizations:  # nearly every request
         return api_keys[0]
@@ -55,15 +55,15 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     per_month: int | None = None
     revoked_at: str | None = None
     expires_at: str | None = None
-    """The last second in which it is valid."""
+    """The last second of validity."""
     counted_as: str = ""
-    """The id its requests are counted under, where that is not its own."""
+    """The id that its requests are counted under, if not its own."""
     replaced_by: str = ""
-    """The id of the key that took its place."""
+    """The id of the key that replaced it."""
     lock: Lock | None = None
-    """The day it cannot see beyond."""
+    """The last day that it can see."""
     opens: str = ""
-    """The only thing that a link opens: `path:` and a path, or `dialect:` and a name; empty for a key."""
+    """The target of a link: `path:` and a path, or `dialect:` and a name; empty for a key."""
     of: str = ""
     """The hash of the key that a link belongs to."""
     owner: bool = False
@@ -84,8 +84,8 @@ class Keys:
     async def authenticate(self, key: str, opens: str = "") -> Grant:
         """The grant of a key. Raises Unauthorized, or StoreUnavailable when the store does not answer.
 
-        The sandbox key is a real sample-tier key; it is issued the first time it is used. `opens` is what the
-        request asks a link to open: a link is good for that alone, and a key for everything else.
+        The sandbox key is a real sample-tier key, issued on its first use. `opens` is the target that the
+        request needs a link for: a link works only for its target, a key for everything else.
         """
         if not key or len(key) > _LONGEST or not key.isascii():
             raise Unauthorized()
@@ -97,7 +97,7 @@ class Keys:
             record = self._record(digest, "sample", "sandbox", None, None)
             try:
                 stored = await self._records.put(record)
-            except StoreUnavailable:  # it answers and takes no writes: a full disk stops no visitor
+            except StoreUnavailable:  # readable but not writable: serve visitors even if the disk is full
                 return self.grant_of(record)
         known = self._grants.get(stored)
         if known is None:
@@ -120,7 +120,7 @@ class Keys:
         return known[1]
 
     async def _of_link(self, link: KeyRecord, opens: str) -> Grant:
-        """The rights of the key that a link belongs to, counted under the link's own limits."""
+        """The rights of the link's key, with the link's own limits."""
         if link.opens != opens:
             raise Unauthorized("This link opens another address, and nothing else.")
         try:
@@ -174,7 +174,7 @@ class Keys:
         *,
         owner: bool = False,
     ) -> str:
-        """Issue a key, valid to the end of a UTC day, and return it: the only time it is ever seen.
+        """Issue a key, valid to the end of a UTC day, and return it. It cannot be shown again.
 
         With `lock` it sees nothing that became public after that day.
         """
@@ -193,7 +193,7 @@ class Keys:
         return key
 
     async def link(self, named: str, opens: str, per_minute: int, per_month: int) -> str:
-        """Issue a link of a key and return its token: the only time it is ever seen. Raises OperatorError."""
+        """Issue a link of a key and return its token. It cannot be shown again. Raises OperatorError."""
         key = await self._find_key(named)
         if key.revoked_at is not None or self.is_expired(key):
             raise OperatorError(f"key {key.id} is no longer valid")
@@ -228,9 +228,9 @@ class Keys:
         return await self._records.change(key.hash, moved) or key
 
     async def replace(self, named: str) -> tuple[str, KeyRecord, KeyRecord]:
-        """Issue a key that may have what another has, counted with it; the old record and the new one.
+        """Issue a key with the rights of another, counted together. Returns the old and the new record.
 
-        The old key goes on as it is: see `expire`. Raises OperatorError.
+        The old key stays valid: see `expire`. Raises OperatorError.
         """
         old = await self._find_key(named)
         if old.hash == self._sandbox_hash:
@@ -254,7 +254,7 @@ class Keys:
         return key, old, new
 
     async def expire(self, old: KeyRecord, replaced_by: KeyRecord, overlap: timedelta) -> KeyRecord:
-        """Have a key that was replaced end after an overlap, or when it would have ended anyway."""
+        """Let a replaced key expire after an overlap, or on its own date if that is earlier."""
         end = instant(self._clock() + overlap)
 
         def expiring(record: KeyRecord) -> KeyRecord:
@@ -264,7 +264,7 @@ class Keys:
         return await self._records.change(old.hash, expiring) or expiring(old)
 
     async def list(self) -> list[KeyRecord]:
-        """Every record that is whole; the others are named in the log."""
+        """Every undamaged record; the log names the others."""
         records = await self._records.whole()
         return sorted(records, key=lambda record: (record.created_at, record.id))
 
@@ -276,12 +276,12 @@ class Keys:
         for record in await self.list():
             if record.id == named:
                 return record
-        # What was typed may be a key: it is repeated only where it looks like an id.
+        # The input may be a key: repeat it only if it looks like an id.
         shown = f"id {named!r}" if len(named) <= _ID else "that id, nor is it a key"
         raise OperatorError(f"no key with {shown}: see `sankofa keys list`")
 
     async def revoke(self, named: str) -> KeyRecord:
-        """Refuse a key from now on. Raises OperatorError."""
+        """Revoke a key. Raises OperatorError."""
         key = await self.find(named)
         revoked_at = instant(self._clock())
 
@@ -302,7 +302,7 @@ class Keys:
 
 
 def _end(record: KeyRecord) -> datetime | None:
-    """The instant from which on a key is not valid."""
+    """The instant from which a key is no longer valid."""
     if record.expires_at is None:
         return None
     return datetime.fromisoformat(record.expires_at) + timedelta(seconds=1)

@@ -1,11 +1,11 @@
-"""Addresses that carry a right of their own: the owner's sign-in, and links.
+"""Addresses that grant access by themselves: the owner's sign-in, and links.
 
-The owner of an installation has a key without quotas, in a file of HOME that only they can read, and codes
-that each sign a browser in once. The key store holds the hashes of the codes.
+The owner of an installation has a key without quotas, in a file of HOME that only they can read, and one-time
+codes that sign a browser in. The key store holds the hashes of the codes.
 
-A link carries a small key, good for one question or one dialect. `/link/TOKEN/<root>/...` is for clients
-that take only a base address, `?link=TOKEN` for one path with its parameters. The token is taken out of the
-address here, before any surface sees it.
+A link contains a limited key for one question or one dialect. `/link/TOKEN/<root>/...` is for clients that
+take only a base address, `?link=TOKEN` for one path with its parameters. This module removes the token from
+the address before any surface sees it.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ from sankofa.model.errors import Unauthorized
 from sankofa.model.limits import limit
 
 SIGN_IN: Final = "/sign-in"
-"""The path that takes a code."""
+"""The path that accepts a code."""
 _FILE: Final = "owner-key"
 _NAME: Final = "sign-in"
 _MOST_CODES: Final = 8
-"""Codes that can be valid at the same time; a new one ends the oldest."""
+"""Codes that can be valid at the same time; a new code replaces the oldest."""
 _SECONDS: Final = limit("sign-in code of the owner", 600, "seconds", "401")
 _REFUSED: Final = "This sign-in address was used already, or is too old. Run `sankofa open` for a new one."
 
@@ -56,7 +56,7 @@ class Owner:
         self._clock = clock
 
     async def new_code(self) -> str:
-        """A code for one sign-in. Issues the owner's key if there is none, or it was revoked."""
+        """A code for one sign-in. Issues the owner's key if it is missing or revoked."""
         key_id = await self._key_id()
         if key_id is None:
             make_private_folder(self._path.parent)
@@ -72,7 +72,7 @@ class Owner:
                 return code
 
     async def redeem(self, code: str) -> str:
-        """The owner's key for a code, which is then used up. Raises Unauthorized."""
+        """Exchange a code for the owner's key; the code is then used up. Raises Unauthorized."""
         digest = _hash(code)
         while True:
             stored, codes = await self._codes()
@@ -83,7 +83,7 @@ class Owner:
                 return self._key()
 
     async def _codes(self) -> tuple[bytes | None, tuple[_Code, ...]]:
-        """The record as it is stored, and the codes in it that are still valid."""
+        """The stored record, and its codes that are still valid."""
         stored = await self._records.get(_NAME)
         if stored is None:
             return None, ()
@@ -103,7 +103,7 @@ class Owner:
         return await self._records.replace(_NAME, stored, body)
 
     async def _key_id(self) -> str | None:
-        """The id of the key in HOME, while it is valid and the owner's."""
+        """The id of the key in HOME, if it is valid and the owner's."""
         try:
             grant = await self._keys.authenticate(self._key())
         except (FileNotFoundError, Unauthorized):
@@ -119,15 +119,15 @@ def _hash(code: str) -> str:
 
 
 LINK: Final = "sankofa.link"
-"""The member of an ASGI scope with what its link is asked to open. The token itself is among the header
-fields, as a key would be."""
+"""The member of an ASGI scope with the target of its link. The token itself is in the header fields, like
+a key."""
 A_DIALECT: Final = "dialect:"
-"""What a link in a path is asked to open, before the name of the dialect."""
+"""The beginning of a dialect target, before the dialect's name."""
 FOLDER: Final = "/link/"
 IS_FULL_KEY: Final = re.compile(r"sk_[A-Za-z0-9_-]+\Z")
-"""What `sankofa keys create` prints, such as `sk_Zm9v`."""
+"""A key as `sankofa keys create` prints it, such as `sk_Zm9v`."""
 PATHS: Final = ("/v1/", "/feeds/", "/open/")
-"""How the paths begin that a link can open, besides those of dialects."""
+"""Prefixes of the paths that a link can open, besides those of dialects."""
 _PARAMETER: Final = re.compile(rb"(?:^|&)link=([^&]*)")
 """The link in a query, such as `limit=5&link=lk_Zm9v`."""
 
@@ -136,18 +136,18 @@ Scope = MutableMapping[str, Any]
 
 
 def is_link(text: str) -> bool:
-    """Whether a text is written as a link key."""
+    """Whether a text has the form of a link key."""
     return text.startswith("lk_")
 
 
 def one_path(path: str, query: str) -> str:
-    """What a link to one path opens: the path with its parameters, in any order."""
+    """The target of a link to one path: the path with its parameters, in any order."""
     pairs = sorted(parse_qsl(query, keep_blank_values=True))
     return f"path:{path}" + (f"?{urlencode(pairs)}" if pairs else "")
 
 
 def address_of_path(address: str) -> tuple[str, str]:
-    """What a link to an address opens, and the address before its token. Raises ValueError."""
+    """The target of a link to an address, and the address up to the token. Raises ValueError."""
     path, _, query = address.partition("?")
     if any(name == "link" for name, _value in parse_qsl(query, keep_blank_values=True)):
         raise ValueError("the address has a link already")
@@ -165,7 +165,7 @@ def token_in_path(scope: Scope) -> Scope:
 
 
 def token_in_query(scope: Scope) -> Scope:
-    """The scope without `link=TOKEN`; itself where its query has none."""
+    """The scope without `link=TOKEN`; unchanged if its query has none."""
     query: bytes = scope["query_string"]
     tokens = _PARAMETER.findall(query)
     if len(tokens) != 1:

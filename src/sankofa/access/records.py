@@ -1,5 +1,5 @@
-"""Records of the key store, each sealed with a keyed hash: an altered record is refused. And cursors: opaque,
-signed, bound to the filters they were issued for (contract: PAR-5).
+"""Records of the key store, each sealed with a keyed hash, so that altered records are refused. Also cursors:
+opaque, signed, bound to the filters they were issued for (contract: PAR-5).
 
 The seal is the last member of the record's JSON. It covers the record and the name it is stored under. A
 record without a seal is refused. A sealed mark tells a wrong secret from a damaged record. See
@@ -31,13 +31,13 @@ _LARGEST_RECORD: Final = limit("record of the key store", 64 << 10, "bytes", "th
 
 
 class DamagedRecord(OperatorError):
-    """A record that is not as it was written."""
+    """A record that was changed after it was written."""
 
 
 class SealedRecords:
-    """The named records of a key store. One of these for each process.
+    """The named records of a key store; one instance per process.
 
-    The first secret seals and any verifies, so that secrets can be rotated; `reseal` makes the first enough.
+    The first secret seals and any verifies, so secrets can be rotated. After `reseal` the first suffices.
     """
 
     def __init__(self, store: KeyValue, secrets: Sequence[bytes]) -> None:
@@ -72,7 +72,7 @@ class SealedRecords:
         raise self.refuse(name)
 
     def refuse(self, name: str) -> DamagedRecord:
-        """The error for a record that cannot be used."""
+        """The error for an unusable record."""
         kind, _, rest = name.partition(":")
         shown = f"{kind} {rest[:12] if kind == 'key' else rest}"
         message = f"the record of {shown} is damaged, or not sealed with SANKOFA_KEYS_SECRET: it is refused"
@@ -84,25 +84,25 @@ class SealedRecords:
         return DamagedRecord(f"{message}; restore the key store from a backup, or issue another")
 
     async def put(self, name: str, body: bytes) -> bytes:
-        """Seal and store a record, a JSON object; what is stored."""
+        """Seal and store a record (a JSON object). Returns the stored form."""
         stored = self._sealed(name, body)
         await self._store.put(name, stored)
         self._refused.discard(name)
         return stored
 
     async def replace(self, name: str, stored: bytes, body: bytes) -> bool:
-        """Seal a record and store it in the place of `stored`; whether that still was there."""
+        """Seal a record and store it in place of `stored`. False if `stored` was changed meanwhile."""
         replaced = await self._store.replace(name, stored, self._sealed(name, body))
         if replaced:
             self._refused.discard(name)
         return replaced
 
     async def reseal(self) -> tuple[int, int]:
-        """Seal every record with the first secret; how many were sealed again, and how many are refused.
+        """Seal every record with the first secret. Returns the numbers of resealed and of refused records.
 
-        One that another process changes meanwhile is read again: a revocation is never undone.
+        A record that another process changes meanwhile is read again: a revocation is never undone.
 
-        The mark comes last: with the first secret alone the store opens once everything is done.
+        The mark comes last: the first secret alone opens the store only once everything is done.
         """
         names = [name for name in await self._store.names("") if name != _MARK]
         resealed = refused = 0
@@ -114,7 +114,7 @@ class SealedRecords:
         return resealed, refused
 
     async def _reseal(self, name: str) -> bool:
-        """Whether it had to be sealed. Raises DamagedRecord."""
+        """Whether the record had to be sealed again. Raises DamagedRecord."""
         while True:
             stored = await self._store.get(name)
             if stored is None or self._opened(name, stored, self._keys[:1]) is not None:
@@ -129,7 +129,7 @@ class SealedRecords:
         return body[:-1] + b',"seal":"' + _digest(self._keys[0], name, body) + b'"}'
 
     def _opened(self, name: str, stored: bytes, keys: Sequence[bytes] | None = None) -> bytes | None:
-        """The record without its seal, where any of the keys made it; all of ours unless given."""
+        """The record without its seal, if any of the keys (by default all of ours) made the seal."""
         seal = None if len(stored) > _LARGEST_RECORD else _SEAL.search(stored)
         if seal is None:
             return None
@@ -178,7 +178,7 @@ class Records(Generic[R]):
         return None if stored is None else self.read(name, stored)
 
     async def whole(self) -> list[R]:
-        """Every record that is not damaged; the others are named in the log."""
+        """Every undamaged record; the log names the others."""
         records: list[R] = []
         for name in await self._sealed.names(self._prefix):
             with suppress(DamagedRecord):
@@ -192,7 +192,7 @@ class Records(Generic[R]):
         return await self._sealed.reseal()
 
     async def put(self, record: R) -> bytes:
-        """Seal and store it; what is stored."""
+        """Seal and store a record. Returns the stored form."""
         return await self._sealed.put(self._prefix + self._name_of(record), msgspec.json.encode(record))
 
     async def change(self, name: str, changed: Callable[[R], R]) -> R | None:
@@ -218,7 +218,7 @@ class StoredRecord(NamedTuple):
 
 
 async def read_records(records: SealedRecords) -> tuple[list[StoredRecord], list[str]]:
-    """Every whole record of the store, and the reason for each that is left out because it is damaged."""
+    """Every undamaged record of the store, and a reason for each damaged record left out."""
     whole: list[StoredRecord] = []
     damaged: list[str] = []
     for name in await records.names(""):
@@ -235,7 +235,7 @@ async def read_records(records: SealedRecords) -> tuple[list[StoredRecord], list
 
 
 async def write_records(records: SealedRecords, copied: Iterable[StoredRecord]) -> int:
-    """Put the records in the store, over those of the same name; how many were not there as they are."""
+    """Write the records, replacing those of the same name. Returns how many were new or different."""
     await records.prepare()
     changed = 0
     for name, body in copied:
@@ -271,21 +271,21 @@ class Cursors:
     """Signs with the first secret and verifies with any, so that secrets can be rotated."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
-        self._secrets = tuple(blake2b(secret).digest() for secret in secrets)  # as long as a key may be
+        self._secrets = tuple(blake2b(secret).digest() for secret in secrets)  # the longest allowed key
 
     def issue(self, position: Position) -> str:
         body = _encode(position)
         return _text(_sign(self._secrets[0], body) + body)
 
     def read(self, cursor: str, filters: str) -> Position:
-        """The position of a cursor. Raises InvalidParameter when it was altered or is of other filters."""
+        """The position of a cursor. Raises InvalidParameter if it was altered or issued for other filters."""
         try:
             raw = binascii.a2b_base64(cursor.encode("ascii").translate(_FROM_URL) + b"==")
         except ValueError:
             raise InvalidParameter("cursor", "not a cursor of this service") from None
         if not self._is_signed(raw[:_SIGNATURE], raw[_SIGNATURE:]):
             raise InvalidParameter("cursor", "not a cursor of this service, or altered")
-        if _text(raw) != cursor:  # one position has one cursor: other letters that decode to it are none
+        if _text(raw) != cursor:  # each position has one cursor: other texts that decode to it are refused
             raise InvalidParameter("cursor", "altered")
         position = _decode(raw[_SIGNATURE:])
         if position.filters != filters:
@@ -293,7 +293,7 @@ class Cursors:
         return position
 
     def _is_signed(self, signature: bytes, body: bytes) -> bool:
-        """Accepts the current secret, and earlier ones while secrets are rotated."""
+        """Accepts the current secret, and earlier ones during rotation."""
         newest, *others = self._secrets
         return hmac.compare_digest(signature, _sign(newest, body)) or any(
             hmac.compare_digest(signature, _sign(secret, body)) for secret in others
@@ -301,9 +301,9 @@ class Cursors:
 
 
 IN_LOCKED_VIEWS: Final = Cursors((b"a locked view tells everybody the same",))
-"""The same on every installation, so that two that know the same give the same bytes (contract: LOCK-5).
+"""The same on every installation, so that two with the same data give the same bytes (contract: LOCK-5).
 
-Anybody could make one, and would see nothing more by it: the view ends on its day, whatever the position."""
+Anybody could make such a cursor and gain nothing: the view ends on its day, whatever the position."""
 
 
 def _text(raw: bytes) -> str:

@@ -1,9 +1,9 @@
-"""Tiers: what a key may ask for (contract: PAR-4, KEY-8, KEY-14), how often, and when it last did.
+"""Tiers: a key's rights (contract: PAR-4, KEY-8, KEY-14), its quotas, and its last use.
 
 Requests without a key are counted by address: wrong keys, and the pages of visitors without a key.
 
-An IPv6 address counts with its /64, which is one subscriber's. The counters are numbered buckets, so there is
-a bound on their number. A secret assigns each address its bucket, so a client cannot choose one.
+An IPv6 address counts with its /64, which belongs to one subscriber. The counters are a fixed number of
+buckets. A secret assigns each address its bucket, so a client cannot choose one.
 
 See contract: KEY-12, WEB-14.
 """
@@ -51,7 +51,7 @@ class Lock(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The rights of an authenticated caller: the tier of its key, with the caps in force."""
+    """The rights of an authenticated caller: the tier of its key, with its caps."""
 
     key_id: str
     tier: str
@@ -63,25 +63,25 @@ class Grant:
     upgrade_url: str
     expires_at: str | None = None
     counted_as: str = ""
-    """The key whose requests it is counted with, where that is another: the one it replaced."""
+    """The key that it replaced and is counted with, if any."""
     lock: Lock | None = None
-    """The day that it cannot see beyond; None for today."""
+    """The last day that it can see; None for today."""
     link: str = ""
-    """The id of the link that was presented in the place of the key."""
+    """The id of the link presented instead of a key."""
     owner: bool = False
     """Whether it is the key of the installation's owner."""
     presented: str = ""
     """The hash of the key or link that was presented."""
     sample: bool = field(init=False)
     counter: str = field(init=False)
-    """The name its requests are counted under."""
+    """The name that its requests are counted under."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sample", self.tier == "sample")
         object.__setattr__(self, "counter", f"use:{self.counted_as or self.key_id}")
 
     def rows(self, limit: int | None) -> int:
-        """How many rows at most to serve for a `limit`. Raises UpgradeRequired."""
+        """The most rows to serve for a `limit`. Raises UpgradeRequired."""
         if limit is None:
             return self.default_rows
         if limit <= self.row_cap:
@@ -95,8 +95,7 @@ class Grant:
         return self.row_cap
 
     def rows_or_all(self, limit: int | None) -> int | None:
-        """Like `rows`, for endpoints where no `limit` means everything: a paid key gets None, which is no
-        limit."""
+        """Like `rows`, for endpoints where no `limit` means everything: a paid key gets None (unlimited)."""
         if limit is None:
             return self.default_rows if self.sample else None
         return self.rows(limit)
@@ -117,7 +116,7 @@ def grant(
     owner: bool = False,
     **others: Any,
 ) -> Grant:
-    """The grant of a key: its tier's caps, or its own where it has any. `others` are fields of a grant."""
+    """The grant of a key: its own caps, or else its tier's. `others` are fields of a grant."""
     rows = settings.rows_sample if tier == "sample" else settings.rows_paid
     return Grant(
         key_id=key_id,
@@ -143,10 +142,10 @@ class LastUsed:
     def __init__(self, store: KeyValue) -> None:
         self._store = store
         self.noted: dict[str, int] = {}
-        """The day that was last noted of each key, as days since 1970."""
+        """The last recorded day of each key, as days since 1970."""
 
     async def note(self, key_id: str, day: int) -> None:
-        """A key was used on a day (days since 1970). A store that does not answer stops no request."""
+        """Record the use of a key on a day (days since 1970). Requests go on if the store does not answer."""
         if len(self.noted) >= _MOST:
             self.noted.clear()
         self.noted[key_id] = day
@@ -196,7 +195,7 @@ class Quotas:
         self._used = LastUsed(store)
 
     async def count(self, grant: Grant) -> tuple[Usage, RateLimited | None]:
-        """Count one request; the second part is the refusal when it was one too many."""
+        """Count one request. The second part is the refusal if the quota is exceeded."""
         now = int(self._clock().timestamp())
         windows, month_began, month_ends = _windows(now // 60)
         in_minute, in_month = await self._store.count(grant.counter, windows)
@@ -226,7 +225,7 @@ class Quotas:
         return usage, None
 
     async def read(self, grant: Grant) -> tuple[int, int]:
-        """How many requests were counted in this minute and in this month, without counting one."""
+        """Requests counted in this minute and this month, without counting one."""
         windows, _, _ = _windows(int(self._clock().timestamp()) // 60)
         in_minute, in_month = await self._store.counts(grant.counter, windows)
         return in_minute, in_month
@@ -234,7 +233,7 @@ class Quotas:
 
 @lru_cache(maxsize=8)
 def _windows(minute: int) -> tuple[tuple[Window, Window], int, int]:
-    """The windows of a minute: itself and its UTC month; when the month began and ends."""
+    """The windows of a minute: the minute and its UTC month; and when the month began and ends."""
     now = datetime.fromtimestamp(minute * 60, UTC)
     first = now.replace(day=1, hour=0, minute=0)
     following = (first + timedelta(days=32)).replace(day=1)
@@ -271,7 +270,7 @@ class AddressCounters:
 
 
 class WrongKeys:
-    """Guessing keys: an address gets a number of 401s in a minute, then 429 until the minute is over.
+    """Limits key guessing: after a number of 401s in a minute, an address gets 429 until the minute ends.
 
     Only what would be a 401 is counted and refused: wrong keys from an address never lock out a good one.
     """
@@ -280,7 +279,7 @@ class WrongKeys:
         self._counters = counters
 
     async def answer(self, address: str, problem: Unauthorized) -> Problem:
-        """The 401, or the 429 instead of it. If the store does not answer, it stays a 401."""
+        """The 401, or a 429 instead. If the store does not answer, it stays a 401."""
         now = self._counters.now()
         try:
             (count,) = await self._counters.count("wrong", address, _minute(now))
@@ -294,7 +293,7 @@ class WrongKeys:
 
 
 class Visitors:
-    """Pages written for visitors without a key, limited by minute and UTC day for each address."""
+    """Pages rendered for visitors without a key, limited per minute and UTC day for each address."""
 
     def __init__(self, counters: AddressCounters, per_minute: int, per_day: int) -> None:
         self._counters = counters
@@ -302,7 +301,7 @@ class Visitors:
         self._per_day = per_day
 
     async def count(self, address: str) -> tuple[RateState, RateLimited | None]:
-        """Count one page; the second part is the refusal when it was one too many."""
+        """Count one page. The second part is the refusal if the quota is exceeded."""
         now = self._counters.now()
         day = Window(f"d{now // _DAY}", 2 * _DAY)
         in_minute, in_day = await self._counters.count("visitor", address, _minute(now), day)

@@ -1,4 +1,4 @@
-"""An answer: its rows, its envelope, the frames it turns into, and the table a notebook shows."""
+"""An answer: its rows, its envelope, its frames, and its table in a notebook."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ _MOST_ROWS: Final = 20
 
 
 def html_table(title: str, notice: str, rows: list[dict[str, Any]]) -> str:
-    """The first rows as a table, their provenance to be opened below it. Everything is escaped."""
+    """The first rows as a table, with their provenance folded below it. Everything is escaped."""
     shown = list(islice(rows, _MOST_ROWS))
     names = [name for name in (shown[0] if shown else ()) if name not in PROVENANCE]
     return (
@@ -51,7 +51,7 @@ Row_co = TypeVar("Row_co", covariant=True)
 def next_page(name: str, page: "Answer[Any]") -> dict[str, object]:
     """The arguments that lead from one page to the next.
 
-    Changes name their edition, so that a copy never mixes two: once it is removed, that is a `Gone`.
+    Pages of changes name their edition, so that a copy never mixes two. If it is removed, they raise `Gone`.
     """
     following: dict[str, object] = {"cursor": page.next_cursor}
     named = name == "get_changes" and "known_by" not in page.members
@@ -64,7 +64,7 @@ _ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor"
 
 
 _OPEN: Final = ("IssuerDayRow",)
-"""The shape of rows that have further columns."""
+"""The shape whose rows have additional columns."""
 
 
 class Answer(Generic[Row_co]):
@@ -90,20 +90,20 @@ class Answer(Generic[Row_co]):
             envelope = body
         day = envelope.get("as_of")
         self.count: int = envelope["count"]
-        """How many rows it has."""
+        """Number of rows."""
         self.edition: str | None = envelope.get("edition")
-        """The snapshot that answered; given as `edition`, the same question has the same answer again.
+        """The edition that answered. Pass it as `edition` to get the same answer again.
         None in a locked view."""
         self.license: str = envelope.get("_license", "")
         """The terms of the data."""
         self.as_of: date | None = None if day is None else date.fromisoformat(day)
-        """The day applied, where the endpoint takes one."""
+        """The day applied, if the endpoint takes one."""
         self.truncated: bool = envelope["truncated"]
         """Whether more rows matched."""
         self.next_cursor: str | None = envelope.get("next_cursor")
-        """Leads to the next page; None on the last, and where there are no pages."""
+        """Cursor of the next page; None on the last page, and for answers without pages."""
         self.absent: dict[str, Any] | None = envelope.get("absent")
-        """Why there are no rows, and what to ask instead; None if there are rows."""
+        """Why there are no rows, and what to try instead; None if there are rows."""
         self.members: dict[str, Any] = {k: v for k, v in envelope.items() if k not in _ENVELOPE}
         """The other members of the envelope, e.g. `omitted` or `ambiguous`."""
         self.request_id: str | None = reply.headers.get("x-request-id")
@@ -117,7 +117,7 @@ class Answer(Generic[Row_co]):
 
     @property
     def attrs(self) -> frames.Attrs:
-        """The members that every frame carries in its `attrs`."""
+        """The members that every frame has in its `attrs`."""
         day = None if self.as_of is None else self.as_of.isoformat()
         return {"_license": self.license, "as_of": day, "edition": self.edition, "truncated": self.truncated}
 
@@ -182,12 +182,12 @@ class Answer(Generic[Row_co]):
         return html_table(repr(self), self.license, cast("frames.Rows", self.rows))
 
     def cut_by_tier(self) -> "Answer[Row_co]":
-        """This answer, known to be all that the tier of the key serves."""
+        """This answer, marked as all that the key's tier serves."""
         self._is_cut_by_tier = True
         return self
 
     def _warn(self) -> None:
-        """Once: if nobody asked for so few."""
+        """Warns once, unless the caller asked for few rows."""
         if self.truncated and not self._silent:
             self._silent = True
             advice = "limit= asks for more, up to what the tier of your key serves"
@@ -211,7 +211,7 @@ class Answer(Generic[Row_co]):
 
     @cached_property
     def _shape(self) -> dict[str, str]:
-        """The columns of its rows, each with its kind."""
+        """The columns of the rows, each with its kind."""
         shapes = [columns_of(name) for name in self._endpoint.shapes]
         if len(shapes) == 1 and self._endpoint.shapes != _OPEN:
             return shapes[0]
@@ -223,13 +223,13 @@ class Answer(Generic[Row_co]):
         if not names:
             return shapes[0]
         kinds = {name: kind for shape in shapes for name, kind in shape.items()}
-        # A wide statement has a column for each period besides, a panel those that were asked for, a matrix
-        # one for each release day.
+        # A wide statement also has a column for each period, a panel the requested columns, a matrix one for
+        # each release day.
         return {name: kinds.get(name, "figure") for name in names}
 
 
 def _from_headers(headers: Mapping[str, str]) -> dict[str, Any]:
-    """The envelope of an answer in columns: its members that are not null are header fields."""
+    """The envelope of an answer in columns: members that are not null are header fields."""
     members: dict[str, Any] = {}
     for name, text in headers.items():
         if not name.startswith("x-") or name in ("x-request-id", "x-service-api-version"):

@@ -1,7 +1,7 @@
 """Every error the client raises.
 
 SankofaError
- ├─ Refused                 an answer of the service that is not the data; each class has its HTTP status
+ ├─ Refused                 the service answered with a problem; each class has its HTTP status
  │   ├─ BadRequest              400  a parameter is malformed, missing or unknown: `parameter`
  │   ├─ Unauthorized            401  missing or invalid key
  │   ├─ UpgradeRequired         402  more than the sample tier serves: `link` leads to an upgrade
@@ -14,9 +14,9 @@ SankofaError
  ├─ InvalidAnswer           an answer that is not what the service promises: cut short, or another file
  ├─ UnknownIdentifier       no organisation, or more than one, has that ticker, LEI or ISIN
  ├─ UnknownSeries           no series has that key: `nearest`
- ├─ LookAhead               a frame tells what was not known on the day: `late` and `unknown`
+ ├─ LookAhead               a frame has rows not known on the day: `late` and `unknown`
  ├─ NotOpen                 a panel that is not published openly
- └─ MissingLibrary          pandas, polars, pyarrow or duckdb is asked for and not installed
+ └─ MissingLibrary          pandas, polars, pyarrow or duckdb is needed and not installed
 
 None of them holds the key.
 """
@@ -41,9 +41,9 @@ class Refused(SankofaError):
         self.status = status
         self.detail = detail
         self.body = dict(body)
-        """The problem document as the service sent it."""
+        """The service's problem document."""
         self.request_id: str | None = body.get("request_id") or headers.get("x-request-id")
-        """To be quoted when it is reported."""
+        """The id to quote in an error report."""
 
 
 class BadRequest(Refused):
@@ -89,7 +89,7 @@ class Gone(Refused):
 
 class _RetryLater(Refused):
     retry_after: float | None = None
-    """Seconds after which to ask again, where the service says."""
+    """Seconds to wait before the next try, if the service says."""
 
 
 class QuotaExceeded(_RetryLater):
@@ -109,11 +109,11 @@ class ConnectionFailed(SankofaError):
 
 
 class InvalidAnswer(SankofaError):
-    """An answer that is not what the service promises."""
+    """An answer that breaks the service's promises."""
 
 
 class UnknownIdentifier(SankofaError, LookupError):
-    """No organisation has that ticker, LEI, ISIN or name; or several have it, which are in `matches`."""
+    """No organisation has that ticker, LEI, ISIN or name, or several do (`matches`)."""
 
     def __init__(self, message: str, matches: list[str]) -> None:
         super().__init__(message)
@@ -131,20 +131,20 @@ class UnknownSeries(SankofaError, LookupError):
 
 
 class TruncatedWarning(UserWarning):
-    """A frame has only the first of the rows that matched."""
+    """The frame has only the first matching rows."""
 
 
 class LookAhead(SankofaError):
-    """A frame tells what was not known on the day, or does not tell since when it was known."""
+    """A frame has rows that were not known on the day, or rows without the day they became known."""
 
     def __init__(self, message: str, late: Any, unknown: Any, missing: Any = ()) -> None:
         super().__init__(message)
         self.late = late
-        """The rows that became known after the day, in the form they were given."""
+        """The rows that became known after the day, in the given form."""
         self.unknown = unknown
-        """The rows that do not say since when they are known."""
+        """The rows without the day they became known."""
         self.missing = missing
-        """Rows of issuers that the frame leaves out because of what became known after the day."""
+        """Rows of issuers missing from the frame because of later events."""
 
 
 class NotOpen(SankofaError):
@@ -152,7 +152,7 @@ class NotOpen(SankofaError):
 
 
 class MissingLibrary(SankofaError, ImportError):
-    """A library that is asked for is not installed."""
+    """A requested library is not installed."""
 
 
 _BY_STATUS: Final[dict[int, type[Refused]]] = {

@@ -1,4 +1,4 @@
-"""Requests, retries and the reading of answers, without any I/O; both sessions build on it."""
+"""Requests, retries and the decoding of answers, without I/O; both sessions use it."""
 
 import hashlib
 import json
@@ -24,8 +24,8 @@ _TRANSIENT: Final = (429, 503)
 
 
 class Endpoint(NamedTuple):
-    """Where an endpoint is, what its path asks for, which shapes its rows may have, and what its envelope has
-    besides the common members."""
+    """An endpoint's path and path parameters, the shapes of its rows, and the members of its envelope besides
+    the common ones."""
 
     path: str
     in_path: tuple[str, ...]
@@ -35,21 +35,21 @@ class Endpoint(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request to the service: a GET, or a form whose repetition does no harm, so it may be repeated."""
+    """A request to the service: a GET, or a form that is safe to send again."""
 
     path: str
     query: Mapping[str, str] = {}
     accept: str = JSON
     into: Path | None = None
-    """Where the body goes, if it is a file."""
+    """The path to write the body to, if it is a file."""
     also: tuple[int, ...] = ()
-    """Statuses besides 200 that are an answer here."""
+    """Statuses besides 200 that count as an answer."""
     form: Mapping[str, str] | None = None
-    """The fields to send, where it is no GET."""
+    """The fields to send with a form; None for a GET."""
 
     @property
     def sent(self) -> dict[str, Any]:
-        """What httpx sends. Columns come packed one by one, which costs a third of packing the whole body."""
+        """The request for httpx. Compressing columns one by one costs a third of compressing the body."""
         plain = {"Accept-Encoding": "identity"} if self.accept.startswith(ARROW) else {}
         return {
             "method": "GET" if self.form is None else "POST",
@@ -61,7 +61,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A response with its whole body, which is empty if it went into a file."""
+    """A response with its body; the body is empty if it was written to a file."""
 
     status: int
     headers: Mapping[str, str]
@@ -73,23 +73,23 @@ Outcome = Reply | httpx.RequestError
 
 @dataclass(frozen=True)
 class Retries:
-    """When a request is repeated: after 429, 503 and broken connections, as `Retry-After` says."""
+    """When to repeat a request: after 429, 503 and broken connections, following `Retry-After`."""
 
     attempts: int = 5
-    """How often it is asked at most."""
+    """Most attempts."""
     longest_wait: float = 90.0
-    """Seconds that may be spent waiting in all; where the service asks for more, its refusal is raised."""
+    """Most seconds of waiting in total; if the service asks for more, its refusal is raised."""
     first_pause: float = 0.5
-    """Seconds before the second attempt where the service does not say; doubled each time."""
+    """Seconds before the second attempt if the service names none; doubled each time."""
 
     def pause(self, outcome: Outcome, attempt: int, waited: float, now: datetime) -> float | None:
-        """Seconds to wait before the next attempt; None if there is to be none."""
+        """Seconds to wait before the next attempt; None for no further attempt."""
         requested = None
         if isinstance(outcome, Reply):
             if outcome.status not in _TRANSIENT:
                 return None
             requested = retry_after(outcome.headers, now)
-        elif isinstance(outcome, httpx.UnsupportedProtocol):  # no URL of ours
+        elif isinstance(outcome, httpx.UnsupportedProtocol):  # not a URL of the service
             return None
         pause = self.first_pause * 2 ** (attempt - 1) if requested is None else requested
         return None if attempt >= self.attempts or waited + pause > self.longest_wait else pause
@@ -109,9 +109,9 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def accepted(request: Request, base_url: str, outcome: Outcome, now: datetime) -> Reply:
-    """The reply, if it is an answer. Raises the error that the outcome stands for."""
+    """The reply if it is an answer, else raises the matching error."""
     if isinstance(outcome, httpx.RequestError):
-        # not its cause: an error of httpx holds the request, and the request the key
+        # without its cause: an httpx error holds the request, and the request the key
         raise ConnectionFailed(f"{base_url}{request.path}: {type(outcome).__name__}: {outcome}") from None
     if outcome.status != 200 and outcome.status not in request.also:
         raise refusal(outcome.status, _problem(outcome), outcome.headers, retry_after(outcome.headers, now))
@@ -119,7 +119,7 @@ def accepted(request: Request, base_url: str, outcome: Outcome, now: datetime) -
 
 
 def question(endpoint: Endpoint, arguments: Mapping[str, object], accept: str) -> Request:
-    """The request that the arguments of a method ask for; what is None is left out."""
+    """The request for a method's arguments; None values are left out."""
     given = {name.rstrip("_"): _text(value) for name, value in arguments.items() if value is not None}
     for name in endpoint.in_path:
         if not given.get(name):
@@ -129,7 +129,7 @@ def question(endpoint: Endpoint, arguments: Mapping[str, object], accept: str) -
 
 
 def read_json(reply: Reply) -> Any:
-    """A body of JSON, figures with every digit. Raises InvalidAnswer."""
+    """A decoded JSON body, figures with every digit. Raises InvalidAnswer."""
     try:
         return json.loads(reply.body, parse_float=Decimal)
     except ValueError as failure:
@@ -137,14 +137,14 @@ def read_json(reply: Reply) -> Any:
 
 
 def day_of(value: date) -> date:
-    """The day that an argument names: of a `datetime`, its own day. Raises ValueError if that is doubtful.
+    """The day of an argument; for a `datetime`, its date. Raises ValueError if the day is ambiguous.
 
-    pandas has days as naive midnights. An instant with a zone names a day only where it is the same day in
-    UTC, in which the service counts: else midnight in Lagos would be the day before.
+    pandas has days as naive midnights. The service counts days in UTC, so an instant with a zone is accepted
+    only if it is on the same day in UTC: midnight in Lagos is the day before.
     """
     if not isinstance(value, datetime):
         return value
-    if value != value:  # NaT of pandas, which is a datetime
+    if value != value:  # pandas' NaT, which is a datetime
         raise ValueError("expected a day, not NaT")
     if value.tzinfo is None:
         if value.time() != time.min:
@@ -175,7 +175,7 @@ def _problem(reply: Reply) -> dict[str, Any]:
 
 
 def file_request(folder: str, file: str, into: Path | str, edition: str | None) -> Request:
-    """The request of a file, into a path or under its own name into a folder."""
+    """The request for a file, written to a path or into a folder under its own name."""
     if Path(file).name != file:
         raise ValueError("file: expected a name as the manifest lists it")
     target = Path(into)
@@ -184,7 +184,7 @@ def file_request(folder: str, file: str, into: Path | str, edition: str | None) 
 
 
 def part_path(target: Path) -> Path:
-    """The path of a file while it is fetched; only a complete one gets its name."""
+    """The path of a file during the download; only a complete file gets its final name."""
     return target.with_name(f"{target.name}.part")
 
 
@@ -213,13 +213,13 @@ def verified_file(request: Request, reply: Reply) -> Path:
 KEY_FIELD: Final = "X-API-Key"
 VERSION: Final = "0.1.0"
 PAGE: Final = 10_000
-"""Rows of a page where everything is asked for: the most that a paid tier is given at once."""
+"""Rows per page when all are requested: the most that a paid tier gets at once."""
 RETRIES: Final = Retries()
 TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
 
 
 def given_only(arguments: Mapping[str, object]) -> dict[str, object]:
-    """The arguments without those that say nothing."""
+    """The arguments without None values."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 
@@ -235,5 +235,5 @@ def default_headers(key: str | None) -> dict[str, str]:
     if key is None:
         return headers
     if not (key.isascii() and key.isprintable() and key and " " not in key):
-        raise ValueError("key: expected printable ASCII without spaces")  # what sends it would repeat it
+        raise ValueError("key: expected printable ASCII without spaces")  # httpx would repeat it in an error
     return {**headers, KEY_FIELD: key}

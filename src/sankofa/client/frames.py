@@ -183,7 +183,7 @@ def _check_figures(figures: str) -> None:
 
 
 def _columns(rows: Rows, shape: Shape) -> dict[str, list[Any]]:
-    """The values of each column, in the form in which an Arrow stream has them."""
+    """The values of each column, as in an Arrow stream."""
     columns: dict[str, list[Any]] = {}
     for name, kind in shape.items():
         values = [row[name] for row in rows]
@@ -198,7 +198,7 @@ def _columns(rows: Rows, shape: Shape) -> dict[str, list[Any]]:
 
 
 def nested_text(value: object) -> str:
-    """A nested value as the JSON the service writes: no spaces, letters as they are, every digit."""
+    """A nested value as JSON like the service's: no spaces, unescaped letters, every digit."""
     numbers: list[str] = []
 
     def digits(number: object) -> str:
@@ -243,7 +243,7 @@ def _pandas_figures(column: Any, figures: Figures) -> Any:
 
 
 def _polars_decimals(pl: Any, column: Any) -> Any:
-    """Raises ValueError if a figure does not fit: a null would say that it is not known."""
+    """Raises ValueError if a figure does not fit: a null would mean that it is unknown."""
     try:
         return column.cast(pl.Decimal(38, _scale(column)))
     except pl.exceptions.InvalidOperationError:
@@ -260,7 +260,7 @@ def _scale(column: Any) -> int:
 
 
 def _cast(pa: Any, column: Any, kind: Any) -> Any:
-    """Text as days or instants; what is finer than a microsecond is cut off."""
+    """Text as days or instants, cut to microseconds."""
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:

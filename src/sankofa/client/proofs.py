@@ -1,7 +1,7 @@
 """Checks the proof of an answer (`proof=true`) or of a file offline, with the publisher's verifier key alone.
 
-From each row, or from the file, to the entry of its edition in the log, and from there to a checkpoint that
-the key signed.
+The proof leads from each row, or from the file, to its edition's entry in the log, and from there to a
+checkpoint signed by the key.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 PROOF: Final = ".proof"
-"""Behind the name or the address of a Parquet file: its proof."""
+"""The suffix of a Parquet file's name or address that gives its proof."""
 _ED25519: Final = b"\x01"
 _DASH: Final = "\N{EM DASH} "
 _SIGNATURE: Final = re.compile(_DASH + r"[^\s+]+ [A-Za-z0-9+/=]+")
@@ -21,7 +21,7 @@ _LATER: Final = ("superseded_at", "superseding_record_ref")
 
 
 class _Number(str):
-    """A number as it is spelt."""
+    """A number with its original spelling."""
 
     __slots__ = ()
 
@@ -29,10 +29,10 @@ class _Number(str):
 def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | bytes | None = None) -> str:
     """Check an answer with its proof: a file, or the JSON itself. Returns the id of its edition.
 
-    The proof of a Parquet file is in another one beside it, which has the same name and `.proof` behind it.
+    The proof of a Parquet file is beside it, under the same name with `.proof` appended.
     `key` is what `sankofa editions key` prints for the publisher; several are separated by commas. `since` is
-    an older checkpoint, or an answer with one: the log must only have grown since then, as the answer of
-    /v1/proof with `since_size` proves. Raises ValueError with a sentence that says what is wrong.
+    an older checkpoint, or an answer with one: the log may only have grown since then, which an answer of
+    /v1/proof with `since_size` proves. Raises ValueError with a sentence that explains the failure.
     """
     keys = [one.strip() for one in key.split(",") if one.strip()]
     try:
@@ -94,7 +94,7 @@ def stamped_at(path_or_text: Path | str | bytes, stamp: bytes, roots: bytes) -> 
 
 
 def _note(content: str | bytes) -> str:
-    """The checkpoint of an answer or of a proof, or one by itself."""
+    """The checkpoint in an answer or proof, or a bare checkpoint."""
     text = content if isinstance(content, str) else content.decode(errors="replace")
     if text[:1] != "{":
         return text
@@ -118,7 +118,7 @@ def _json(content: str | bytes) -> Any:
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object. One that is there twice has two values, of which one would not be checked."""
+    """The members of an object. Repeated members are refused, because only one value would be checked."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("an object has one member twice")
@@ -126,7 +126,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _bytes(text: str) -> bytes:
-    """Base64 as it must be written: no other text stands for the same bytes."""
+    """Decoded canonical base64: only one text is accepted for the same bytes."""
     try:
         content = b64decode(text, validate=True)
     except ValueError as failure:
@@ -164,7 +164,7 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
 
 
 def _logged(proof: dict[str, Any], keys: list[str]) -> dict[str, Any]:
-    """The entry of an edition, which is in the log that one of the keys signed."""
+    """The entry of an edition in the log signed by one of the keys."""
     size, root = _checkpoint(proof["checkpoint"], keys)
     entry = _bytes(proof["entry"])
     leaf = sha256(b"\x00" + entry).digest()
@@ -175,7 +175,7 @@ def _logged(proof: dict[str, Any], keys: list[str]) -> dict[str, Any]:
 
 
 def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) -> None:
-    """The log of the proof begins with the log of an older checkpoint (RFC 9162, section 2.1.4.2)."""
+    """Checks that the log begins with the log of an older checkpoint (RFC 9162, section 2.1.4.2)."""
     first, old_root = _checkpoint(_note(older), keys)
     second, new_root = _checkpoint(proof["checkpoint"], keys)
     hashes = [_bytes(text) for text in proof.get("consistency_path", ())]
@@ -208,7 +208,7 @@ def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) ->
 
 
 def _canonical(value: Any) -> str:
-    """JSON as RFC 8785 writes it, with numbers as they are spelt."""
+    """JSON in the form of RFC 8785, with numbers in their original spelling."""
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: name.encode("utf-16-be"))
         return "{" + ",".join(f"{_canonical(name)}:{_canonical(value[name])}" for name in names) + "}"
@@ -239,7 +239,7 @@ def _root(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:
 
 
 def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
-    """Size and root of the log, from a checkpoint that one of the keys signed."""
+    """Size and root of the log, from a checkpoint signed by one of the keys."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

@@ -1,4 +1,4 @@
-"""The two sessions: one that waits and one that is awaited.
+"""The two sessions: blocking and asynchronous.
 
 What a client does is written once, as coroutines (`SessionBase`). `AsyncSession` lets you await them.
 `Session` sends without ever suspending, so `waits` runs each of them to its end.
@@ -84,7 +84,7 @@ ENDPOINTS: Final[dict[str, Endpoint]] = {}
 
 
 class SessionBase(ABC):
-    """A client before it can send: how it asks, retries, identifies and reads pages."""
+    """The common part of both clients: requests, retries, identifiers and pages."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str], retries: Retries) -> None:
         address = httpx.URL(base_url)
@@ -96,9 +96,9 @@ class SessionBase(ABC):
 
     @property
     def columns(self) -> Self:
-        """The same client, answered in columns: an Arrow stream, which turns into frames many times faster.
+        """The same client with answers in columns: Arrow streams, which become frames many times faster.
 
-        Where neither pyarrow nor Polars is installed the answers are as before.
+        Without pyarrow and Polars, answers stay JSON.
         """
         other = copy.copy(self)
         other._by_columns = frames.reads_columns()
@@ -135,7 +135,7 @@ class SessionBase(ABC):
         except UpgradeRequired:
             if arguments.get("limit") is not None or pages:
                 raise
-            return (await self._asked(name, **arguments)).cut_by_tier()  # as much as the sample tier serves
+            return (await self._asked(name, **arguments)).cut_by_tier()  # all that the sample tier serves
         return pages[0].with_pages(pages[1:])
 
     async def _identify(self, kind: str, identifier: str) -> str:
@@ -157,7 +157,7 @@ class SessionBase(ABC):
             return verified_file(request, await self._exchange(request))
 
     async def _exchange(self, request: Request) -> Reply:
-        """Asks until there is an answer or the retries are used up. Raises the error of the last answer."""
+        """Asks until there is an answer or no retry is left. Raises the error of the last answer."""
         attempt, waited = 1, 0.0
         while True:
             outcome = await self._send(request)
@@ -186,7 +186,7 @@ Method = Callable[Concatenate[Any, P], T]
 def asks(path: str, *members: str, rows_under: str = "data") -> Callable[[Method[P, T]], Method[P, T]]:
     """Declares a method that sends its arguments to an endpoint.
 
-    `members` are those of its envelope besides the common ones. Its rows are those of the return type.
+    `members` are the members of its envelope besides the common ones. The return type names its rows.
     """
     in_path = tuple(name for _, name, _, _ in Formatter().parse(path) if name)
 
@@ -209,19 +209,19 @@ def asks(path: str, *members: str, rows_under: str = "data") -> Callable[[Method
 def row_by_row(
     method: Callable[Concatenate[Any, P], Answer[T]],
 ) -> Callable[Concatenate[Any, P], Iterator[T]]:
-    """The method `iter_changes` of a method `get_changes`: with its parameters, a row at a time."""
+    """The method `iter_changes` for a method `get_changes`: same parameters, one row at a time."""
     name, signature = method.__name__, inspect.signature(method)
 
     @wraps(method)
     def iterate(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         arguments = _given(signature, args, kwargs)
-        del arguments["all"]  # it is always every page
+        del arguments["all"]  # always every page
         every: Iterator[T] = session._each_row(name, **arguments)
         return every
 
     own = f"iter_{name.partition('_')[2] or name}"
     iterate.__name__, iterate.__qualname__ = own, f"Client.{own}"
-    iterate.__doc__ = f"Every row of `{name}`, one after another; `limit` is of each page."
+    iterate.__doc__ = f"Every row of `{name}`, one after another; `limit` applies to each page."
     (row,) = get_args(signature.return_annotation)
     described: Any = iterate
     described.__signature__ = signature.replace(return_annotation=GenericAlias(Iterator, (row,)))
@@ -257,7 +257,7 @@ def paged(
 
 
 def waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
-    """The form of a coroutine for a session that sends without suspending: it runs to its end at once."""
+    """Runs a coroutine to its end at once, for a session that sends without suspending."""
 
     @wraps(method)
     def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -272,7 +272,7 @@ def waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Call
 
 
 def _given(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments of a call by name, without `self`. Raises TypeError as a call does."""
+    """The arguments of a call by name, without `self`. Raises TypeError like a call."""
     bound = signature.bind(None, *args, **kwargs)
     bound.apply_defaults()
     return {name: value for name, value in bound.arguments.items() if name != "self"}
@@ -300,7 +300,7 @@ class AsyncSession(SessionBase):
         return await self._body(Request("/health"))
 
     async def get_status(self) -> dict[str, Any]:
-        """The result of a real read of each dependency; answers also when some failed. Needs no key."""
+        """The result of a real read of each dependency; also answers if some failed. Needs no key."""
         return await self._body(Request("/v1/status", also=(503,)))
 
     async def get_openapi(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Shortcuts: identifiers, open panels, the frames most notebooks make first, and the look-ahead check."""
+"""Shortcuts: identifiers, open panels, common frames, and the look-ahead check."""
 
 import re
 from bisect import bisect_right
@@ -28,8 +28,8 @@ _KINDS: Final = (
 
 
 def to_look_up(identifier: object) -> tuple[str, str] | None:
-    """(id_type, id_value) to ask the crosswalk for, or (NAME, text) to search for; None for what is to be
-    sent as it is."""
+    """(id_type, id_value) for the crosswalk, or (NAME, text) for the search; None for an identifier sent
+    unchanged."""
     if not isinstance(identifier, str) or not identifier.strip() or _ISSUED.match(identifier):
         return None
     for kind, pattern in _KINDS:
@@ -39,7 +39,7 @@ def to_look_up(identifier: object) -> tuple[str, str] | None:
 
 
 def service_id_of(identifier: str, matches: Answer[Any]) -> str:
-    """The one organisation that the crosswalk named. Raises UnknownIdentifier."""
+    """The only organisation in the crosswalk's answer. Raises UnknownIdentifier."""
     ids: list[str] = sorted({row["service_id"] for row in matches.rows})
     if len(ids) == 1:
         return ids[0]
@@ -48,9 +48,9 @@ def service_id_of(identifier: str, matches: Answer[Any]) -> str:
 
 
 def named_by(text: str, matches: Answer[Any]) -> str:
-    """The one organisation that has exactly this name, or this ticker on whatever exchange.
+    """The only organisation with exactly this name, or with this ticker on any exchange.
 
-    Raises UnknownIdentifier, with what comes near.
+    Raises UnknownIdentifier with the nearest names.
     """
     exact = {row["id"] for row in matches.rows if _is_exact(text, row)}
     if len(exact) == 1:
@@ -75,8 +75,8 @@ Engine = Literal["polars", "duckdb"]
 def scan(manifest: Answer[Any], name: str, engine: Engine) -> Any:
     """Every file of a panel as one lazy frame or relation. Raises NotOpen.
 
-    Each URL names the edition of the manifest, so that a file published while it is read does not mix
-    parts of two editions.
+    Each URL names the edition of the manifest, so that a publication during the read cannot mix two
+    editions.
     """
     files = [row for row in manifest.rows if name in (row["signal_key"], row["name"])]
     listed = sorted({row["signal_key"] for row in manifest.rows if row["access"] == "open"} - {None})
@@ -96,11 +96,11 @@ def scan(manifest: Answer[Any], name: str, engine: Engine) -> Any:
 
 StatementKind = Literal["income", "balance", "cash"]
 _BESIDE_PERIODS: Final = 7
-"""Columns of a wide statement before those of its periods."""
+"""Columns of a wide statement before the periods."""
 
 
 def series_key(series: object) -> str:
-    """The key that is asked for. Raises ValueError: without one the service would give annual figures."""
+    """The requested key. Raises ValueError if empty: the service would then return annual figures."""
     if not isinstance(series, str) or not series:
         raise ValueError(f"series: expected text, not {series!r}")
     return series
@@ -146,7 +146,7 @@ def universe_frame(answer: Answer[Any]) -> "pandas.DataFrame":
 
 
 def _values_first(frame: "pandas.DataFrame", *first: str) -> "pandas.DataFrame":
-    """The columns to be seen first, then the others, then provenance: a terminal shows both ends."""
+    """The most important columns first, then the others, then provenance: a terminal shows both ends."""
     others = [name for name in frame.columns if name not in (*first, *PROVENANCE)]
     return frame[[*first, *others, *PROVENANCE]]
 
@@ -182,7 +182,7 @@ class FeatureJoin:
 
     @property
     def panel(self) -> dict[str, Any]:
-        """What to ask the panel for, besides the issuers."""
+        """The panel's parameters besides the issuers."""
         days = cast("list[date]", self._days)
         return {
             "from_": min(days, default=date.min),
@@ -231,9 +231,9 @@ class FeatureJoin:
 
 
 KNOWN_SINCE: Final = ("available_at", "closed_at", "known_at", "release_date")
-"""The column that says since when a row is known: the first of these that a frame has."""
+"""Columns with the day a row became known; the first one that a frame has is used."""
 _ALSO_DATED: Final = ("superseded_at",)
-"""Columns whose day, if there is one, became known on that day."""
+"""Columns with a day on which the row itself became known, if not empty."""
 
 
 def look_ahead_check(
@@ -242,12 +242,12 @@ def look_ahead_check(
     """Raises LookAhead if a row was not known on the day, with the rows in `late` and `unknown`.
 
     Takes a frame of pandas or Polars, an Answer, or a list of rows. A row without a known day is in
-    `unknown` and is refused unless `allow_unknown`. When a row was captured (`observed_at`) says nothing
-    of when it was public, and is not looked at.
+    `unknown` and is refused unless `allow_unknown`. `observed_at` is the time of capture, not of
+    publication, so it is ignored.
 
-    With a `client` a frame of metrics is refused too where it leaves out issuers because of later events:
-    they had a value on the day, and were restated or completed since. They are in `missing`. A frame of
-    one country is compared with that country.
+    With a `client`, a frame of metrics is also refused if it lacks issuers because of later events: they
+    had a value on the day, and were restated or completed since. They are in `missing`. A frame for one
+    country is compared with that country.
     """
     day = day_of(as_of) if isinstance(as_of, date) else date.fromisoformat(as_of)
     rows = _rows(frame)
@@ -286,7 +286,7 @@ def look_ahead_check(
 
 
 def _left_out(rows: Any, day: date, client: "Client") -> list[Any]:
-    """The values of the day that the screens of today leave out and the frame does not have."""
+    """The values of the day that are missing from today's screens and from the frame."""
     columns = _names(rows)
     if not {"metric", "service_id"} <= {*columns}:
         raise ValueError(
@@ -311,7 +311,7 @@ def _left_out(rows: Any, day: date, client: "Client") -> list[Any]:
 
 
 def _rows(frame: Any) -> Any:
-    """The rows to look at. A wide statement has the known day of each cell."""
+    """The rows to check. A wide statement has the known day of each cell."""
     rows = frame.rows if isinstance(frame, Answer) else frame
     if hasattr(frame, "columns"):
         by_item = getattr(frame, "attrs", {}).get("cells")
@@ -352,7 +352,7 @@ def _select(rows: Any, indexes: list[int]) -> Any:
 
 
 def _day(value: Any) -> date | None:
-    """A day of whatever type; None for what is missing: NaT, NaN and NA of pandas too."""
+    """A day of any type; None for missing values, including pandas' NaT, NaN and NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""One HTTP request to the MCP endpoint: the checks before its message is read, its body and its answer."""
+"""One HTTP request to the MCP endpoint: the checks before reading its message, its body and its answer."""
 
 from datetime import date
 from functools import lru_cache
@@ -138,7 +138,7 @@ class McpExchange(Exchange):
         self.body_read = False
 
     async def read(self, receive: Receive) -> bytes:
-        """The whole body; one that announces itself as too large is not read. Raises Problem."""
+        """The whole body; not read if its announced length is too large. Raises Problem."""
         headers = self.scope["headers"]
         announced = next((value for name, value in headers if name == b"content-length"), b"0")
         if not announced.isdigit() or len(announced) > 18 or int(announced) > LARGEST_BODY:
@@ -159,7 +159,7 @@ class McpExchange(Exchange):
         return problem_body(problem, self.base_url, instance or self.path, self.request_id).decode()
 
     def refuse(self, problem: Problem) -> Response:
-        """A problem as HTTP has it, not as a tool result."""
+        """A problem as an HTTP answer instead of a tool result."""
         self.problem = problem.slug
         body = problem_body(problem, self.base_url, self.path, self.request_id)
         metadata = f"{self.mcp_url}{RESOURCE_METADATA}{self.path}"

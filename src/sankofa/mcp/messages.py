@@ -1,7 +1,7 @@
-"""The Model Context Protocol: which messages are answered, and what an answer looks like.
+"""The Model Context Protocol: reading messages and writing answers.
 
-Each message is answered on its own, and nothing is kept between two. Revisions up to 2025-11-25 begin with
-`initialize`; the requests of 2026-07-28 carry their version themselves, and their header fields repeat it.
+Each message is answered by itself; no state is kept. Clients of revisions up to 2025-11-25 begin with
+`initialize`. Requests of 2026-07-28 contain their version, and their header fields repeat it.
 See docs/decisions/mcp.md.
 """
 
@@ -80,25 +80,25 @@ class _Envelope(msgspec.Struct):
 def decoded(body: bytes) -> Any:
     """The JSON of a body; UNSET if it has none."""
     try:
-        return json.loads(body.decode())  # of bytes, it would guess the encoding, which takes longer
+        return json.loads(body.decode())  # with bytes, it would guess the encoding, which takes longer
     except (ValueError, RecursionError):
         return msgspec.UNSET
 
 
 def method_of(message: Any) -> str:
-    """The method that a message names; empty if it is no message."""
+    """The method of a message; empty if the body is not a message."""
     method = message.get("method") if isinstance(message, dict) else None
     return method if isinstance(method, str) else ""
 
 
 class McpRequest(NamedTuple):
-    """A request that is owed an answer."""
+    """A request that needs an answer."""
 
     id: int | str
     method: str
     params: dict[str, Any]
     is_newest: bool
-    """Whether it is of 2026-07-28."""
+    """Whether it follows revision 2026-07-28."""
 
     def read(self, kind: type[P]) -> P:
         """Its parameters. Raises ProtocolError."""
@@ -135,7 +135,7 @@ class McpRequest(NamedTuple):
 
 
 def read_request(message: Any, headers: Headers) -> McpRequest | None:
-    """The request that a message is; None for a notification. Raises ProtocolError."""
+    """The request in a message; None for a notification. Raises ProtocolError."""
     if message is msgspec.UNSET:
         raise ProtocolError(PARSE_ERROR, "Parse error")
     version = _version(headers)
@@ -159,7 +159,7 @@ def read_request(message: Any, headers: Headers) -> McpRequest | None:
 
 
 def _check_envelope(request: McpRequest, params: Any, headers: Headers) -> None:
-    """The version and the capabilities of a request, and that its header fields repeat it."""
+    """Check the version and capabilities of a request, and that its header fields repeat them."""
     for own_field in (_VERSION_FIELD, _METHOD_FIELD, _NAME_FIELD):
         if sum(name == own_field for name, _ in headers) > 1:
             raise ProtocolError(HEADER_MISMATCH, f"{own_field.decode()} header appears more than once")
@@ -211,14 +211,14 @@ def _field(headers: Headers, name: bytes) -> str | None:
 
 
 class McpServer:
-    """The methods that are answered alike for everybody."""
+    """The methods with the same answer for everybody."""
 
     def __init__(self, instructions: str, tools: list[dict[str, Any]]) -> None:
         self._about = {"capabilities": {"tools": {"listChanged": False}}, "instructions": instructions}
         self._tools = msgspec.Raw(_encode(tools))
 
     def answer(self, request: McpRequest) -> bytes:
-        """The answer to any request but a call of a tool. Raises ProtocolError."""
+        """The answer to any request except a tool call. Raises ProtocolError."""
         hints = _FOR_AN_HOUR if request.is_newest else {}
         if request.method == "tools/list":
             request.read(_Page)
@@ -250,9 +250,9 @@ def error_answer(error: ProtocolError, message: Any, headers: Headers) -> tuple[
 
 
 def _as_text(body: bytes) -> Iterator[bytes]:
-    """JSON as a JSON string, some at a time: one call for a large body would block the interpreter.
+    """JSON as a JSON string, written in parts: one call for a large body would block the interpreter.
 
-    Encoded JSON has no control characters, so only backslash and quote need escaping. A small body is left
+    Encoded JSON has no control characters, so only backslash and quote need escaping. Small bodies go
     to the encoder, which takes two thirds of the time.
     """
     if len(body) <= CALL_BYTES:

@@ -75,7 +75,7 @@ class McpSurface:
     async def _admit(self, exchange: McpExchange) -> None:
         """Check the head of a request and its key. Raises Problem."""
         head = check_request(exchange.scope)
-        # First: a page in a browser is told nothing, not even whether a key is good.
+        # First: a foreign page must learn nothing, not even whether a key is valid.
         site = await self._guard.check(head.host.lower(), exchange.scope["headers"])
         prefix = "" if exchange.at is None else f"/at/{exchange.at}"
         exchange.base_url, exchange.mcp_url = site.base_url + prefix, site.settings.public_mcp_url
@@ -88,14 +88,14 @@ class McpSurface:
         site.admit(exchange.grant)
 
     async def _counted_message(self, exchange: McpExchange, body: bytes) -> object:
-        """The JSON of a body. Everything counts but small known messages."""
+        """The JSON of a body. Every message is counted, except small known ones."""
         if len(body) > _FREE_BYTES:
             await exchange.count()
         message = decoded(body)
         method = method_of(message)
         if not (method in _FREE or method.startswith("notifications/")):
             await exchange.count()
-        if exchange.over_quota is not None and method != _CALL:  # which has a tool error for it
+        if exchange.over_quota is not None and method != _CALL:  # a call gets a tool error instead
             raise exchange.over_quota
         return message
 

@@ -1,8 +1,8 @@
 """The tools: their schemas, and answers of bounded size (contract: MCP-9).
 
-Schemas are short, because an agent reads all of them before its first question: OpenAPI says the rest. The
-rows of an answer are those that the endpoint gives for a smaller `limit`, the rest is a cursor away. If the
-rows of the call itself fit, the answer is the endpoint's, byte for byte.
+Schemas are short, because an agent reads all of them before its first question; OpenAPI has the details. If
+the rows of the call fit, the answer is the endpoint's, byte for byte. Otherwise it has the rows that the
+endpoint gives for a smaller `limit`, and a cursor to the rest.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ from sankofa.settings import Settings
 
 _KEYWORDS: Final = ("type", "enum", "format", "minimum")
 _LONGEST_ENUM: Final = 12
-"""Words of an optional argument that are spelled out; more only where one of them is needed."""
+"""Most words listed for an optional argument; required ones list all."""
 
 _IN_SHORT: Final[dict[str, str]] = toml_table("sankofa.mcp", "arguments")
 """Short descriptions of arguments, for agents."""
@@ -41,7 +41,7 @@ _TOLD_ONCE: Final = ("limit", "cursor")
 
 
 def argument_schema(parameter: Parameter, default: object) -> JsonSchema:
-    """The schema of an argument: its type, its words, its default, and an example where it is required."""
+    """The schema of an argument: its type, words and default, and an example if it is required."""
     whole = parameter.kind.schema()
     schema: JsonSchema = {name: whole[name] for name in _KEYWORDS if name in whole}
     if not parameter.required and len(schema.get("enum", ())) > _LONGEST_ENUM:
@@ -59,7 +59,7 @@ def argument_schema(parameter: Parameter, default: object) -> JsonSchema:
 
 
 def answer_schema(operation: Operation) -> JsonSchema:
-    """The fields of the rows, and the members that only this answer has; the instructions tell the others."""
+    """The fields of the rows, and the members of this answer only; the instructions explain the others."""
     return {
         "type": "object",
         "properties": {operation.rows_under: {"items": _row_schema(operation)}},
@@ -68,7 +68,7 @@ def answer_schema(operation: Operation) -> JsonSchema:
 
 
 def _row_schema(operation: Operation) -> JsonSchema:
-    """The fields that every row has besides its provenance; those of either shape where two differ."""
+    """The fields that every row has besides its provenance; if two shapes differ, the fields of both."""
     shapes = [
         [name for name in shape.__struct_encode_fields__ if name not in Row.__struct_fields__]
         for shape in operation.shapes
@@ -80,7 +80,7 @@ def _row_schema(operation: Operation) -> JsonSchema:
 
 
 def instructions(settings: Settings) -> str:
-    """The text, with the limits in force."""
+    """The text with the configured limits filled in."""
     text = files("sankofa.mcp").joinpath("instructions.txt").read_text("utf-8").rstrip("\n")
     return text.format(settings=settings, notice=LICENSE_NOTICE)
 
@@ -111,7 +111,7 @@ class Tool:
     def described(self) -> dict[str, Any]:
         """The tool as `tools/list` has it."""
         return {
-            # What only reads can be repeated: no hint is needed for that.
+            # Read-only tools can be repeated: no hint is needed.
             "annotations": {"destructiveHint": False, "openWorldHint": False, "readOnlyHint": True},
             "description": self.description,
             "inputSchema": self.input_schema(),
@@ -128,7 +128,7 @@ class Tool:
         )
 
     def read(self, arguments: Arguments, today: date, grant: Grant) -> dict[str, Any]:
-        """The arguments of the operation, read and admitted. A problem has the tool's name of the argument.
+        """The arguments of the operation, decoded and checked. Problems use the tool's argument names.
 
         Raises InvalidParameter, NotFound or UpgradeRequired.
         """
@@ -149,12 +149,12 @@ class Tool:
         return whole
 
     def translated(self, problem: InvalidParameter) -> InvalidParameter:
-        """The problem, with the name that the tool has for the argument."""
+        """The problem with the tool's name for the argument."""
         name = self.operation.tool_names.get(problem.parameter, problem.parameter)
         return InvalidParameter(name, problem.detail.removeprefix(f"{problem.parameter}: "))
 
     def instance(self, arguments: Arguments) -> str | None:
-        """The path REST has for this call, so that its problem reads the same; None if it has none."""
+        """The REST path of this call, so that its problem reads the same; None if there is none."""
         path = self.operation.path
         if not path:
             return None
@@ -167,7 +167,7 @@ class Tool:
         return path
 
     def _checked(self, name: str, value: object) -> object:
-        """An argument of its type, as the text REST would have in its query unless it is a list.
+        """An argument of the right type, as the text of a REST query unless it is a list.
 
         Nothing is guessed: "5" and 5.0 are not 5.
         """
@@ -178,7 +178,7 @@ class Tool:
             raise InvalidParameter(name, f"expected {_JSON_NAMES[expected]}, not {_JSON_NAMES[type(value)]}")
         try:
             return value if expected is list else str(value)
-        except ValueError:  # Python writes no more than 4,300 digits
+        except ValueError:  # Python writes at most 4,300 digits
             raise InvalidParameter(name, "expected a whole number that is not as long") from None
 
     def input_schema(self) -> JsonSchema:
@@ -207,9 +207,9 @@ def _json_type(parameter: Parameter) -> type:
 
 
 _SMALLEST_ROW: Final = 150
-"""Bytes that a row has at the least: it names its source, its licence and its time."""
+"""Fewest bytes of a row: it names its source, licence and time."""
 _CURSOR: Final = 256
-"""Bytes kept free for a cursor, which is not known before the rows are; one that is longer costs a row."""
+"""Bytes reserved for the cursor, which depends on the rows; a longer cursor costs a row."""
 _raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -223,7 +223,7 @@ class _Placed(msgspec.Struct):
 
 async def bounded_body(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> bytes:
     """The body of a tool's answer. Raises what the operation raises."""
-    if "limit" not in operation.parameters:  # one record, or a few: never cut
+    if "limit" not in operation.parameters:  # one record or a few: never cut
         answer = await perform(operation, call, arguments)
         body = envelope(answer, call.edition, operation)
         too_large = operation.agent.compact is not None and len(body) > budget
@@ -241,7 +241,7 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
     room = budget - len(_body(operation, call, replace(answer, selection=NO_ROWS), hint)) - _CURSOR
     if _takes_overflow(operation, arguments):
         arguments = {**arguments, **operation.agent.overflow}
-        # A guess from the rows of the other order, a little short: one too many costs a second reading.
+        # An estimate from the rows in the other order, slightly low: one row too many costs a second read.
         rows = max(1, room * selection.count * 97 // (max(size, 1) * 100))
         answer = await perform(operation, call, {**arguments, "limit": rows})
     rows = _rows_within(answer.selection, room)
@@ -249,27 +249,27 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
 
 
 def call_name(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> tuple[object, ...]:
-    """All that the answer to a call depends on."""
+    """Everything that the answer to a call depends on."""
     grant = call.grant
     own = (operation.name, call.edition.id, call.today, grant.sample, grant.row_cap, budget, call.base_url)
     return (*own, *arguments.values())
 
 
 def _at_most(operation: Operation, asked: int | None, most: int) -> int | None:
-    """The `limit` to ask with: no more rows than can fit, where the endpoint would give more."""
+    """The `limit` to ask with: at most the rows that can fit."""
     if asked is None:
         return most if operation.parameters["limit"].all_by_default else None
     return min(asked, most)
 
 
 def _takes_overflow(operation: Operation, arguments: dict[str, Any]) -> bool:
-    """Whether the rows to begin with are the tool's to choose: nothing in the call says which."""
+    """Whether the tool may choose the first rows, because the call does not."""
     free = (*operation.agent.overflow, "limit", "cursor")
     return bool(operation.agent.overflow) and all(arguments.get(name) is None for name in free)
 
 
 def _rows_within(selection: Selection, room: int) -> int:
-    """How many of the rows fit into this many bytes."""
+    """The number of rows that fit into this many bytes."""
     if sum(map(len, selection.slices)) + selection.count <= room:
         return selection.count
     rows = 0
@@ -293,7 +293,7 @@ def _sizes(selection: Selection) -> Iterator[int]:
 async def _cut(
     operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer, budget: int
 ) -> bytes:
-    """The answer with as many rows as fit; with one, however large, if none does."""
+    """The answer with as many rows as fit, or with one row if none fits."""
     rows: int = arguments["limit"]
     while True:
         if rows != answer.selection.count:
@@ -308,7 +308,7 @@ async def _cut(
 
 
 def _one_row(operation: Operation, call: Call, answer: Answer, budget: int) -> bytes:
-    """A row that alone is too large, without the part that makes it so, and where the whole of it is."""
+    """A row that is too large by itself, without its largest part, and the address of the whole row."""
     shrink = operation.agent.compact
     row = next(answer.selection.lists())[1:-1]
     if shrink is None:
@@ -323,7 +323,7 @@ def _one_row(operation: Operation, call: Call, answer: Answer, budget: int) -> b
 
 
 def _hint(operation: Operation, call: Call, budget: int, *, usable: bool = True) -> str:
-    """One sentence: what is missing, and how to have it."""
+    """One sentence: what is missing, and how to get it."""
     names = " or ".join(f"`{name}`" for name in operation.agent.narrow_by) or "`limit`"
     left_out = f"Rows beyond {budget:,} bytes are left out"
     if usable:
@@ -347,7 +347,7 @@ class ToolCalls:
         self.tools = tools()
 
     async def perform(self, exchange: McpExchange, tool: Tool, arguments: Arguments) -> bytes:
-        """The body REST has for the same call, as far as it fits. Raises Problem."""
+        """The REST body for the same call, as far as it fits. Raises Problem."""
         service = self._service
         if exchange.over_quota is not None:
             raise exchange.over_quota

@@ -1,1 +1,1 @@
-"""The HTTP surface: a thin dispatch from a request to an operation and back to bytes."""
+"""The HTTP surface: turns requests into calls of operations, and results into bytes."""

@@ -161,7 +161,7 @@ class RestApp:
             if (file := file_route(path)) is None:
                 raise NotFound("No such path; see /openapi.json.")
             return file
-        requested = raw.decode("latin-1") if raw else quote(path)  # an encoded slash is another question
+        requested = raw.decode("latin-1") if raw else quote(path)  # an encoded slash makes another path
         return EndpointRoute(under[0], {under[1]: identifier}, requested)
 
     async def _open_page(self, page: OpenPage, scope: Scope, head: Head) -> Response:
@@ -253,7 +253,7 @@ class RestApp:
         return _unless_held(answer, head, headers)
 
     def _headers(self, operation: Operation, head: Head, usage: Usage | None) -> Headers:
-        """The header fields that do not depend on the body."""
+        """The header fields independent of the body."""
         caching = PRIVATE_NO_STORE if operation.live else PRIVATE
         headers = [
             *(usage.headers if usage else []),
@@ -289,7 +289,7 @@ class RestApp:
 
 
 def _unless_held(answer: CachedAnswer, head: Head, headers: Headers) -> Response:
-    """The answer; a 304 if the client holds it."""
+    """The answer; a 304 if the client already has it."""
     if head.if_none_match and (tag := matching_tag(head.if_none_match, answer.tag)) is not None:
         return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
     return Response(200, [*answer.headers, *headers], answer.body)

@@ -1,7 +1,7 @@
-"""Pages of other sites: which of them a browser lets call this service (contract: CORS-1).
+"""Which other sites' pages a browser lets call this service (contract: CORS-1).
 
-Off unless SANKOFA_CORS_ORIGINS names origins. Nothing is decided here but what a browser may show to a page:
-a key is needed as ever, and no cookie is ever sent along.
+Off unless SANKOFA_CORS_ORIGINS names origins. This decides only what a browser may show to a page: calls
+still need a key, and cookies are never sent.
 """
 
 from collections.abc import Awaitable, MutableMapping
@@ -32,7 +32,7 @@ _SECONDS: Final = b"7200"
 
 
 class Cors:
-    """An ASGI application in front of another: adds what a browser needs to know."""
+    """An ASGI application in front of another: adds the CORS header fields."""
 
     def __init__(self, inner: Application, origins: frozenset[str]) -> None:
         self._inner = inner
@@ -49,7 +49,7 @@ class Cors:
         fields = self._fields(origin, is_preflight=bool(asked) and scope["method"] == "OPTIONS")
 
         async def with_fields(message: MutableMapping[str, Any]) -> None:
-            # An open file is open to every page, whatever is set here, and says so itself.
+            # Open files are open to every page; they set their own header fields.
             if message["type"] == "http.response.start" and not _says(message["headers"]):
                 message = {**message, "headers": [*message["headers"], *fields]}
             await send(message)

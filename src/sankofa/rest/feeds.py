@@ -53,7 +53,7 @@ async def check_subject(route: EndpointRoute, edition: Edition) -> None:
 
 
 def atom(operation: Operation, answer: Answer, call: Call, target: str) -> tuple[Headers, bytes]:
-    """The rows of an answer as a feed; `target` is the path and query it was asked by."""
+    """The rows of an answer as a feed; `target` is the requested path and query."""
     rows = _read(b"[%b]" % answer.selection.rows)
     updated = _instant(rows[0].get("available_at") or rows[0]["release_date"] if rows else str(call.today))
     entry = _tender if operation.name == _TENDERS else _restatement

@@ -27,14 +27,13 @@ from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION
 _RANGE: Final = re.compile(r"[ \t]*bytes[ \t]*=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
 
 Chunks = Callable[[int, int], AsyncIterator[bytes]]
-"""Gives the bytes of a file from one position to another."""
+"""Reads the bytes of a file from one position to another."""
 
 
 def requested_range(header: str, size: int) -> tuple[int, int] | None:
-    """The first byte asked for, and the one after the last. Raises RangeNotSatisfiable.
+    """The first byte requested, and the position after the last. Raises RangeNotSatisfiable.
 
-    None if the header is to be ignored, as RFC 9110 allows: it is malformed, in another unit, or asks for
-    several ranges.
+    None if RFC 9110 allows ignoring the header: it is malformed, in another unit, or asks for several ranges.
     """
     match = _RANGE.match(header)
     first, last = match.groups() if match else ("", "")
@@ -52,14 +51,14 @@ def requested_range(header: str, size: int) -> tuple[int, int] | None:
 
 
 _PROOF: Final = ".proof"
-"""Behind the address of a file: the address of its proof."""
+"""The suffix that turns a file's address into that of its proof."""
 _TYPE: Final = (b"content-type", MEDIA_TYPE.encode())
 _CONDITIONS: Final = (b"range", b"if-range", b"if-match", b"if-none-match")
 _ANY_PAGE: Final = (b"access-control-allow-origin", b"*")  # DuckDB in a browser included
 
 
 class FileRoute(NamedTuple):
-    """The name of a file, whether its path needs a key, and whether its proof is asked for."""
+    """The name of a file, whether its path needs a key, and whether its proof is requested."""
 
     name: str
     needs_key: bool
@@ -136,10 +135,10 @@ async def answer_file(
     head_only: bool,
     lock: date | None = None,
 ) -> Response:
-    """The file, or the requested range of it, or 304 where the client has it already.
+    """The file, the requested range, or a 304 if the client already has it.
 
-    It is taken from the edition `edition_id`, or from the current one where that is None; with `lock` it has
-    the rows known on that day.
+    It comes from the edition `edition_id`, or from the current edition if None. With `lock` it has the rows
+    known on that day.
 
     Raises Gone, NotFound, UpgradeRequired, PreconditionFailed or RangeNotSatisfiable.
     """
@@ -190,7 +189,7 @@ async def _chunks(content: bytes, start: int, end: int) -> AsyncIterator[bytes]:
 
 
 async def _begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same chunks, once the first is read: a file that cannot be read is a 503."""
+    """Returns the chunks after reading the first, so that an unreadable file is a 503."""
     first = await anext(chunks, b"")
 
     async def following() -> AsyncIterator[bytes]:

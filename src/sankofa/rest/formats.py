@@ -1,8 +1,8 @@
 """The formats of an answer: JSON, CSV, Arrow or Excel, as `Accept` asks, with the same rows in each.
 
-Rows are kept as the JSON they are served as. For the others they are read once more, column by column
-(`edition.format.columns`). All rows of a key on a day are had quicker: lines of CSV are another form of
-stored blocks, and Arrow has the columns that an edition stores.
+Rows are stored as the JSON that is served. Other formats decode it column by column
+(`edition.format.columns`). Answers with all rows of a key on a day are faster: CSV lines are another form of
+the stored blocks, and Arrow uses columns stored in the edition.
 
 See contract: ENV-7, ENV-10.
 """
@@ -45,14 +45,14 @@ _PACKED: Final = "compression=zstd"
 _TAGS: Final = {CSV: "csv", ARROW: "arrow", XLSX: "xlsx"}
 _NAMES: Final = {"json": _JSON, "csv": CSV, "arrow": ARROW, "xlsx": XLSX}
 MEDIA_TYPES: Final = tuple(_NAMES.values())
-"""The media types that are served, the most preferred first."""
+"""The media types that are served, most preferred first."""
 _WORTH_COLUMNS: Final = 256
-"""The number of rows from which looking for stored columns pays."""
+"""Fewest rows for which stored columns are worth a lookup."""
 _QUICK_ROWS: Final = 1_024
 _BYTES_A_ROW: Final = 1_000
 """Stored columns cover a whole key: unpacking this many bytes takes as long as reading one row."""
 Stored = Sequence[bytes | memoryview]
-"""What an edition has of an answer: slices of lines for CSV, columns in Arrow form for Arrow."""
+"""The stored form of an answer: slices of lines for CSV, columns in Arrow form for Arrow."""
 _EXCEL_EPOCH: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - a workbook has no time zones
 _EXCEL_ROWS: Final = 1_048_576
 _EXCEL_COLUMNS: Final = 16_384
@@ -66,10 +66,10 @@ class ResponseFormat(NamedTuple):
     tag: str
     """The end of the entity tag, which differs for each format."""
     packed: bool = False
-    """Whether the buffers of an Arrow stream are compressed, which its reader undoes by itself."""
+    """Whether the buffers of an Arrow stream are compressed; readers decompress them automatically."""
 
     async def stored(self, operation: Operation, answer: Answer, edition: Edition) -> Stored:
-        """What the edition has of the answer; nothing if reading the rows is quicker, or necessary."""
+        """The stored form of the answer; nothing if decoding the rows is faster or necessary."""
         row_filter = answer.selection.row_filter
         if row_filter is None or self.media_type == XLSX:
             return ()
@@ -81,7 +81,7 @@ class ResponseFormat(NamedTuple):
         return () if answer.selection.count < _WORTH_COLUMNS else await edition.columns(row_filter)
 
     def is_quick(self, answer: Answer, stored: Stored) -> bool:
-        """Whether the body takes two or three milliseconds, of which a thread would cost the half."""
+        """Whether the body takes only two or three milliseconds, so that a thread would add half as much."""
         if self.media_type == CSV and stored:
             return True
         if answer.selection.count > (_QUICK_ROWS if stored else _WORTH_COLUMNS) or self.media_type == XLSX:
@@ -91,7 +91,7 @@ class ResponseFormat(NamedTuple):
     def body(
         self, operation: Operation, answer: Answer, edition: Edition, stored: Stored = ()
     ) -> tuple[Headers, bytes]:
-        """The header fields that stand for the envelope, and the body in this format."""
+        """The envelope as header fields, and the body in this format."""
         columns = columns_of(_shape(operation, answer))
         columns += tuple(Column(name, Decimal) for name in answer.more_columns)
         if answer.tabular:
@@ -125,7 +125,7 @@ def negotiated_format(accept: bytes) -> ResponseFormat | None:
         family = f"{media_type.partition('/')[0]}/*"
         return next((ranges[name] for name in (media_type, family, "*/*") if name in ranges), 0.0)
 
-    best = max(MEDIA_TYPES, key=weight_of)  # of equals the first
+    best = max(MEDIA_TYPES, key=weight_of)  # the first of equals
     if best == _JSON or not weight_of(best):
         return None
     packed = any(ARROW in part and _PACKED in part for part in accept.decode("latin-1").lower().split(","))
@@ -135,9 +135,9 @@ def negotiated_format(accept: bytes) -> ResponseFormat | None:
 
 
 def named_format(name: str, accept: bytes) -> ResponseFormat | None:
-    """The format that a query names, whatever `Accept` says; None for JSON. Raises InvalidParameter.
+    """The format named in the query, which overrides `Accept`; None for JSON. Raises InvalidParameter.
 
-    Only what `Accept` says of that very format, that an Arrow stream may be compressed, still counts.
+    `Accept` still decides whether an Arrow stream may be compressed.
     """
     media_type = _NAMES.get(name)
     if media_type is None:
@@ -160,9 +160,9 @@ def _shape(operation: Operation, answer: Answer) -> type[Row]:
 
 
 def _lines(columns: tuple[Column, ...], lists: Iterable[bytes]) -> list[bytes]:
-    """The lines of RFC 4180, without the line feed: null is nothing at all.
+    """The lines of RFC 4180, without the line feed; null is an empty field.
 
-    Column by column, because few have anything to be quoted: half the cost of the standard library's writer.
+    Works column by column, because few need quotes: half the cost of the standard library's writer.
     """
     days_as_text = tuple(Column(c.name, str if c.type is date else c.type) for c in columns)
     lines: list[bytes] = []
@@ -184,7 +184,7 @@ def _csv_form(shape: type[Row]) -> RowForm:
 
 
 def _stored_table(columns: tuple[Column, ...], answer: Answer, stored: Stored) -> "pyarrow.Table | None":
-    """The rows of an answer from stored columns; None if reading the rows is quicker, or necessary."""
+    """The rows of an answer from stored columns; None if decoding the rows is faster or necessary."""
     selection = answer.selection
     if selection.row_filter is None or not 0 < sum(map(len, stored)) <= _BYTES_A_ROW * selection.count:
         return None
@@ -269,7 +269,7 @@ def _arrow(
 
 
 def _plain(value: object) -> object:
-    """A member as JSON has it; part of it may be written as JSON already."""
+    """A member as JSON; parts of it may already be encoded."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 

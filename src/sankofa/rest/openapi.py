@@ -1,7 +1,7 @@
 """The API description: OpenAPI 3.1, written from the operations themselves.
 
-A new operation appears here by itself. The document is the same every day: that a future day is
-rejected is said in the descriptions of the parameters, not in their schemas.
+New operations appear automatically. The document does not change from day to day: the descriptions of
+parameters say that future days are rejected, their schemas do not.
 """
 
 import re
@@ -51,7 +51,7 @@ _REQUEST_ID: Final = "9f2c41d07ab300000001"
 _SCHEMA: Final = "#/components/schemas/{name}"
 _SERVICE: Final = "service"
 _EXTENSION: Final = "x-sankofa-extension"
-"""Marks what goes beyond the core API."""
+"""Marks extensions of the core API."""
 
 
 _ABOUT: Final = files("sankofa.rest").joinpath("about.txt").read_text("utf-8")
@@ -105,7 +105,7 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
 
 @cache
 def examples() -> Mapping[str, Any]:
-    """A recorded answer of each operation by its name, from files that are read once."""
+    """A recorded answer of each operation, by name."""
     folder = files("sankofa.rest") / "examples"
     return {
         file.name.removesuffix(".json"): msgspec.json.decode(file.read_bytes())
@@ -118,7 +118,7 @@ _TIMES: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?(?!\d)")
 
 
 def without_later_examples(document: bytes, day: date) -> bytes:
-    """A description without the examples that name a time later than a day (contract: LOCK-2)."""
+    """A description without examples that have a time after a day (contract: LOCK-2)."""
 
     def is_later(example: object) -> bool:
         times = _TIMES.findall(msgspec.json.encode(example).decode())
@@ -200,11 +200,11 @@ def _days_spelled_out(schema: JsonSchema) -> JsonSchema:
 
 
 def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
-    """Where an answer leads: to its next page, and to what else is known of the organisation."""
+    """Links of an answer: its next page, and other operations about the organisation."""
     links: JsonSchema = {}
     cursor = operation.parameters.get("cursor")
     if cursor is not None and not cursor.extension:
-        # A cursor belongs to the filters it was given for, so these are sent again.
+        # A cursor is valid only with the same filters, so the link repeats them.
         same = {
             p.name: f"$request.{'path' if p.in_path else 'query'}.{p.name}"
             for p in operation.parameters.values()
@@ -214,7 +214,7 @@ def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
             "description": "The next page; there is none where `next_cursor` is null.",
             "parameters": {**same, "cursor": "$response.body#/next_cursor"},
         }
-    # Only what was asked for is there in every answer: a first row, which could lead on too, may be missing.
+    # Links use request parameters only: an answer may have no first row to link from.
     if "service_id" in operation.parameters and operation.parameters["service_id"].in_path:
         for other in described:
             parameter = other.parameters.get("service_id")
@@ -228,7 +228,7 @@ def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
 
 
 def _schemas(described: Sequence[Operation]) -> JsonSchema:
-    """Every schema by name: of the rows, of the answers around them, and of the open pages."""
+    """Every schema by name: rows, answers and open pages."""
     schemas = dict(_PARTS["schemas"])
     for operation in described:
         for shape in operation.shapes:
@@ -245,7 +245,7 @@ def _schemas(described: Sequence[Operation]) -> JsonSchema:
 
 
 def _static_paths() -> JsonSchema:
-    """The paths that no operation has: open pages, and the two folders of files."""
+    """Paths without an operation: open pages, and the two folders of files."""
     declared = dict(_PARTS["paths"])
     for path, own in _PARTS["files"].items():
         file, edition, known_by = _PARTS["file"]["parameters"]
@@ -257,7 +257,7 @@ def _static_paths() -> JsonSchema:
 
 
 def _static_entry(declared: JsonSchema) -> JsonSchema:
-    """An entry as OpenAPI has it, from one that names its header fields and refusals only."""
+    """A full OpenAPI entry, from an entry that only names its header fields and refusals."""
     responses = {
         status: {**answer, "headers": _header_fields((*_COMMON, *answer["headers"]))}
         for status, answer in declared["responses"].items()
@@ -283,9 +283,9 @@ def _answer_name(operation: Operation) -> str:
 
 
 def _response_components(settings: Settings, statuses: set[str]) -> JsonSchema:
-    """The refusals that some path has, by the name of their component (contract: ERR-1).
+    """The refusals of all paths, by the name of their component (contract: ERR-1).
 
-    What a problem looks like is shown by raising one: its example is the body the service writes.
+    Each example is the body that the service writes for such a problem.
     """
     examples: tuple[errors.Problem, ...] = (
         errors.InvalidParameter("as_of", "no such day in the calendar"),
@@ -330,7 +330,7 @@ def _header_fields(always: Iterable[str], sometimes: Iterable[str] = ()) -> Json
 
 
 def _header_components(statuses: set[str]) -> JsonSchema:
-    """The header fields to share, without those of statuses that no endpoint has."""
+    """The shared header fields, without those of unused statuses."""
     left_out = {"Allow"} if "402" in statuses else {"Allow", "X-Upgrade-URL"}
     return {name: {**header, "required": True} for name, header in _HEADERS.items() if name not in left_out}
 

@@ -78,7 +78,7 @@ _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
     """Every open page by its path."""
-    build_id()  # read from files once: a request may find no file descriptor free
+    build_id()  # read from files once, because later no file descriptor may be free
     examples()
     pages: dict[str, PageAnswer] = {
         "/health": _health,
@@ -109,7 +109,7 @@ async def _site(service: Service, head: Head) -> Site:
 
 
 def problems() -> list[type[errors.Problem]]:
-    """Every problem a surface may answer with, those of the mounted surfaces included."""
+    """Every problem that a surface may answer with, including mounted surfaces."""
     return sorted(errors.Problem.__subclasses__(), key=lambda p: (p.status, p.slug))
 
 
@@ -135,7 +135,7 @@ class _Status:
         checks = await self._service.probe()
         try:
             edition = self._service.edition.get().id
-        except errors.StoreUnavailable as failure:  # nor would a data endpoint answer
+        except errors.StoreUnavailable as failure:  # data endpoints would not answer either
             edition = None
             checks["datastore"] = (failure.cause, checks["datastore"][1])
         degraded = [name for name, (failure, _) in checks.items() if failure is not None]
@@ -157,8 +157,8 @@ class _Status:
         )
 
     def _following(self, degraded: list[str]) -> dict[str, object]:
-        """The age of a following node's last contact. Old data is still served, so the status code stays: a
-        balancer that removed every node for it would leave no data at all."""
+        """The age of a following node's last contact. It does not change the status code, because old data is
+        still served: a load balancer that removed every node would leave no data at all."""
         following = self._service.following()
         if following is None:
             return {}
@@ -180,7 +180,7 @@ class _Status:
 async def _description(service: Service, head: Head, _: bytes) -> Response:
     """The OpenAPI document of a host."""
     site = await _site(service, head)
-    body, tag = await asyncio.to_thread(_described, site.settings)  # which takes long the first time
+    body, tag = await asyncio.to_thread(_described, site.settings)  # slow the first time
     return await _cacheable(head, [JSON], body, tag, site=site)
 
 
@@ -194,10 +194,10 @@ def _described(settings: Settings) -> tuple[bytes, str]:
 async def _cacheable(
     head: Head, headers: Headers, body: bytes, tag: str | None = None, site: Site | None = None
 ) -> Response:
-    """A document that a client may keep for five minutes, and ask again whether it is still the same.
+    """A document that clients may cache for five minutes and then revalidate.
 
-    Shared caches may keep it too, except where it names the host of a customer (`site`): a cache that tells
-    hosts apart by nothing but the path would give it to everybody.
+    Shared caches may store it too, unless it names a customer's host (`site`): a cache that ignores the host
+    would give it to everybody.
     """
     tag = tag or hashlib.sha256(body).hexdigest()[:16]
     encoding = choose_encoding(head.accept_encoding, len(body))
@@ -230,14 +230,14 @@ async def _resource_metadata(service: Service, path: str, head: Head, _: bytes) 
 
 
 async def _tls_permission(service: Service, _: Head, query: bytes) -> Response:
-    """Tells a proxy with on-demand TLS whether to get a certificate, as Caddy asks: 200 for yes.
+    """Answers a proxy with on-demand TLS (such as Caddy) whether to get a certificate: 200 for yes.
 
-    It tells no more than a request to that host would.
+    A request to that host would reveal the same.
     """
     given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     for name, _value in given:
         if name != "domain":
-            raise errors.InvalidParameter(printable(name), "no such parameter; taken is: domain")
+            raise errors.InvalidParameter(printable(name), "no such parameter; expected: domain")
     if len(given) != 1 or not given[0][1]:
         raise errors.InvalidParameter("domain", "expected the name of one host")
     if not await service.domains.is_served(given[0][1]):

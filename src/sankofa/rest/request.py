@@ -27,7 +27,7 @@ from sankofa.rest.formats import ResponseFormat
 
 
 def read_query(query: bytes) -> dict[str, str]:
-    """The query parameters. Raises InvalidParameter for one given twice or not in UTF-8."""
+    """The query parameters. Raises InvalidParameter for a parameter given twice or not in UTF-8."""
     parameters: dict[str, str] = {}
     plain = query.isascii() and b"%" not in query and b"+" not in query
     for part in query.decode("latin-1").split("&") if query else ():
@@ -66,7 +66,7 @@ async def authenticate(exchange: Exchange, head: Head) -> Grant:
 
 
 class AskedEdition(NamedTuple):
-    """What a request says about the edition that answers it: nothing, an id, or an instant."""
+    """The edition that a request asks for: none, an id, or an instant."""
 
     id: str | None = None
     known_by: str | None = None
@@ -84,8 +84,7 @@ class AskedEdition(NamedTuple):
     async def open(
         self, service: Service, operation: Operation, grant: Grant, today: date, arguments: dict[str, Any]
     ) -> Edition | None:
-        """The edition; None if none was published by then. A bad cursor is refused before an edition that
-        is gone."""
+        """The edition; None if none was published by then. Checks the cursor before the edition."""
         try:
             if self.moment is not None:
                 return await service.edition.known_by(self.moment)
@@ -98,11 +97,11 @@ class AskedEdition(NamedTuple):
 
 
 CURRENT: Final = AskedEdition()
-"""Nothing is asked: the current edition answers."""
+"""No edition is requested: the current one answers."""
 
 
 def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: datetime) -> AskedEdition:
-    """The edition that a request names, in its query or in its head. Raises InvalidParameter."""
+    """The edition named in the query or header fields of a request. Raises InvalidParameter."""
     if in_query is None and known_by is None and head.edition is None:
         return CURRENT
     moment = None
@@ -127,7 +126,7 @@ def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: d
 
 
 def known_then(operation: Operation, asked: AskedEdition, edition: Edition | None) -> Operation:
-    """The operation that repeats `known_by` in its envelope; one without rows if nothing was published."""
+    """The operation with `known_by` repeated in its envelope; without rows if nothing was published."""
     if asked.moment is None:
         return operation
 
@@ -153,7 +152,7 @@ def _nothing(operation: Operation, asked: AskedEdition, call: Call, arguments: M
 
 
 def _empty(schema: JsonSchema, call: Call) -> object:
-    """A value that says nothing, of the type that a member of the envelope has."""
+    """An empty value of the type of an envelope member."""
     types = schema.get("type", "null")
     if "null" in (types if isinstance(types, list) else [types]):
         return None

@@ -31,12 +31,12 @@ from sankofa.rest.request import read_query
 
 VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
 VARY_BY_EDITION = (b"vary", b"X-Edition")
-"""Added where that field chose the edition."""
+"""Added to `Vary` if that field chose the edition."""
 VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
-"""Added where that field carries the key."""
+"""Added to `Vary` if that field carries the key."""
 
 PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
-"""Answers from the header fields and the query."""
+"""Computes an answer from the header fields and the query."""
 
 
 class OpenPage(NamedTuple):
@@ -46,13 +46,13 @@ class OpenPage(NamedTuple):
 
 
 def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:
-    """Edition and query, and what else decides the bytes: what the key may have, and today's date."""
+    """A digest of everything that decides the bytes: edition, query, the key's rights and today's date."""
     request = f"{path} {grant.sample} {grant.row_cap} {today.toordinal()} ".encode() + query
     return f"{edition_id}-{hashlib.blake2b(request, digest_size=9).hexdigest()}"
 
 
 def matching_tag(if_none_match: bytes, tag: str) -> str | None:
-    """The tag under which a client holds this very answer, in whichever encoding; None if it does not."""
+    """The tag under which a client already has this answer, in any encoding, or None."""
     if if_none_match.strip() == b"*":
         return tag
     for candidate in if_none_match.split(b","):
@@ -68,7 +68,7 @@ def next_link(
 ) -> tuple[bytes, bytes]:
     """The header that names the next page: this request with its cursor, and with the edition it named."""
     given = read_query(query) | ({} if edition_id is None else {"edition": edition_id}) | {"cursor": cursor}
-    # A cursor has no letter to be quoted, and no two are alike.
+    # A cursor needs no quoting, and caching would not help: each is unique.
     pairs = [f"{name}={text if name == 'cursor' else _quoted(text)}" for name, text in given.items()]
     question = "&".join(pairs)
     return b"link", f'<{base_url}{path}?{question}>; rel="next"'.encode()
@@ -83,7 +83,7 @@ NOTICE_DAYS = 180
 
 
 class Deprecation(NamedTuple):
-    """Since when an endpoint is deprecated, when it goes, and what replaces it."""
+    """An endpoint's day of deprecation, day of removal and successor."""
 
     since: date
     sunset: date
@@ -99,7 +99,7 @@ def deprecation_headers(
 ) -> dict[str, list[tuple[bytes, bytes]]]:
     """The header fields of each deprecated endpoint.
 
-    Raises SettingsError on too short a notice, and on a path that no endpoint has.
+    Raises SettingsError for too short a notice, or an unknown path.
     """
     headers = {}
     for path, (since, sunset, successor) in table.items():
@@ -133,7 +133,7 @@ async def write_answer(
     path: str,
     query: bytes,
 ) -> CachedAnswer:
-    """Perform the operation and write its answer down; links name the edition that the request names."""
+    """Perform the operation and encode its answer. Links name the edition that the request names."""
     answer = await perform(operation, call, arguments)
     headers: Headers = []
     if following := answer.members.get("next_cursor"):
@@ -148,7 +148,7 @@ async def write_answer(
     else:
         stored = await fmt.stored(operation, answer, call.edition)
         work = operation, answer, call.edition, stored
-        # Ten thousand rows take a twentieth of a second, and others are waiting.
+        # Let other requests run: ten thousand rows take a twentieth of a second.
         content_headers, body = (
             fmt.body(*work) if fmt.is_quick(answer, stored) else await asyncio.to_thread(fmt.body, *work)
         )
@@ -165,7 +165,7 @@ async def write_answer(
 
 
 def same_edition(edition: Edition) -> Callable[[str], Awaitable[Edition]]:
-    """For a request that names its edition: a cursor of another edition is a 400."""
+    """Raises InvalidParameter (400) if the cursor belongs to another edition than the request names."""
 
     async def open_for_cursor(requested: str) -> Edition:
         if requested != edition.id:

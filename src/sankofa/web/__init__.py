@@ -1,1 +1,1 @@
-"""The web explorer: pages for people, drawn by the server from the same operations that REST and MCP have."""
+"""The web explorer: pages for people, rendered by the server from the operations behind REST and MCP."""

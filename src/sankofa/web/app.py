@@ -53,7 +53,7 @@ from sankofa.web.visit import EMBED, LANGUAGE_COOKIE, PageRequest, Visit, embedd
 
 _NOT_OURS: Final = ("/v1/", "/open/", "/feeds/", "/mcp", "/health", "/openapi.json")
 _ALSO_TEXT: Final = ("/problems/", "/methodology/")
-"""Addresses that are a page for a browser, and text for every other client."""
+"""Addresses that give browsers a page and every other client text."""
 _READ: Final = ("GET", "HEAD")
 _VISIT: Final = "sankofa.visit"
 
@@ -65,7 +65,7 @@ class WebApp:
         self._cache = PageCache()
 
     def answers(self, scope: Scope) -> bool:
-        """Whether a request is for a page. A browser on a path that nobody has gets a page that says so."""
+        """Whether a request is for a page. A browser on an unknown path gets a page that says so."""
         path: str = scope["path"]
         if path.startswith(_ALSO_TEXT):
             return _accepts_html(scope)
@@ -127,24 +127,24 @@ class WebApp:
             scope[_VISIT] = visit
             return await self._page(page, visit, scope)
         except Exception as failure:
-            if request is not None and request.api_key:  # a wrong one in a cookie is a guess, too
+            if request is not None and request.api_key:  # a wrong key in a cookie counts as a guess, too
                 header = (b"x-api-key", request.api_key.encode("latin-1", "replace"))
                 scope = {**scope, "headers": [*scope["headers"], header]}
             problem = await self._service.refusal(failure, scope, request_id)
             return self._problem(problem, request, visit, request_id)
 
     async def _sign_in(self, request: PageRequest, scope: Scope) -> Reply:
-        if request.method != "GET":  # a look at the head would use the code up
+        if request.method != "GET":  # HEAD would use up the code
             raise MethodNotAllowed("GET")
         return await sign_in(self._service, *await self._on_site(request), scope)
 
     async def _on_site(self, request: PageRequest) -> tuple[Site, PageRequest]:
-        """The site that was asked, and the request with the name of its cookie."""
+        """The site of the request's host, and the request with the name of its key cookie."""
         site = await self._service.domains.site(request.host)
         return site, replace(request, key_cookie=key_cookie(site.base_url))
 
     async def _link(self, request: PageRequest, receive: Receive) -> Reply:
-        """Make a link, and show it this once: as a page, or as JSON for a program."""
+        """Make a link and show it once: as a page, or as JSON for a program."""
         site, request = await self._on_site(request)
         address = await make_link(self._service, site, request, receive)
         if b"text/html" not in request.headers.get(b"accept", b""):
@@ -155,7 +155,7 @@ class WebApp:
         return Reply(201, [*SECRET_HEADERS, HTML], write_page(view, visit).encode())
 
     async def _operate(self, request: PageRequest, receive: Receive) -> Reply | None:
-        """Begin a command that the owner asks for, or tell its lines; None for the page itself."""
+        """Start a command for the owner, or stream its output; None for the page itself."""
         is_stream = request.path == f"{OPERATOR}/events" and request.method == "GET"
         if not is_stream and request.method != "POST":
             return None
@@ -200,7 +200,7 @@ class WebApp:
         return grant
 
     def _known(self, page: Page, visit: Visit, grant: Grant | None) -> Written | None:
-        """A page of the current edition that is in the cache: free for visitors without a key."""
+        """A cached page of the current edition: free for visitors without a key."""
         if not page.cached or not visit.sandbox or "edition" in visit.request.query:
             return None
         edition_id = locked(self._service.edition.get(), visit.lock).id if grant else ""
@@ -215,14 +215,14 @@ class WebApp:
             visit.usage, refusal = await service.quotas.count(grant)
         elif grant is not None:
             visit.usage, refusal = await service.visitors.count(service.address_of(scope))
-        elif visit.given("q"):  # there are few documents, but no end of searches
+        elif visit.given("q"):  # documents are few, possible searches are not
             with suppress(StoreUnavailable):
                 _, refusal = await service.visitors.count(service.address_of(scope))
         if refusal is not None and page.refused:
             raise refusal
 
     async def _open_edition(self, visit: Visit, grant: Grant | None) -> str:
-        """Begin the call of the operations; returns the id of the edition that answers."""
+        """Begin the call of the operations. Returns the id of the edition that answers."""
         if grant is None:
             return ""
         service, wanted = self._service, visit.request.query.get("edition")
@@ -295,7 +295,7 @@ class WebApp:
 
 
 async def _embedded(view: View, visit: Visit, name: str) -> View:
-    """One chart of a page alone, with a line that says where its figures come from."""
+    """A single chart of a page, with a line that names its sources."""
     chart = next((chart for chart in view.charts if chart.name == name and chart.drawing), None)
     if chart is None:
         raise InvalidParameter("chart", "this page has no such chart")
@@ -314,14 +314,14 @@ def _observed(scope: Scope, reply: Reply, began: float, request_id: str) -> Obse
 
 
 def _is_for_all(page: Page, visit: Visit) -> bool:
-    """Whether every visitor of this language gets these very bytes, so that a cache may give them to all."""
+    """Whether every visitor of this language gets the same bytes, so that shared caches may store them."""
     request = visit.request
     own = request.api_key or b"cookie" in request.headers or "lang" in request.query
     return page.cached and not page.needs_key and not own and not visit.site.is_customers
 
 
 def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[object, ...]:
-    """Everything that a page depends on: an edition never changes, so neither does what is written of it."""
+    """Everything that a page depends on. Editions never change, so their pages can be cached."""
     request = visit.request
     may: tuple[object, ...] = (visit.sandbox,)
     if grant:

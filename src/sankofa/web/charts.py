@@ -1,6 +1,6 @@
 """Charts as SVG, drawn by the server: lines, steps, bars, heat maps, and Africa as tiles.
 
-They need no script, print, and can be downloaded.
+They need no script, and can be printed and downloaded.
 """
 
 import math
@@ -30,15 +30,15 @@ class Chart(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
     rows: Sequence[Sequence[object]]
     role: str = "img"
-    """`group` for a picture with links in it, which a reader of the screen enters."""
+    """`group` for a picture with links, so that screen readers enter it."""
 
     @property
     def markup(self) -> Markup:
-        """The picture to be put into a page, which styles it."""
+        """The picture for use inside a page, with the page's styles."""
         return Markup(self._svg(""))  # nosec B704  # noqa: S704 - its texts are escaped one by one
 
     def picture(self) -> str:
-        """The picture as a file of its own, with its own style."""
+        """The picture as a separate file with its own styles."""
         style = files("sankofa.web").joinpath("chart.css").read_text(encoding="utf-8")
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + self._svg(f"<style>{style}</style>")
 
@@ -78,7 +78,7 @@ def bar(x: float, y: float, width: float, height: float, kind: str, words: str, 
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _YEARS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 _LARGEST: Final = 1e300
-"""A picture has no room for more, and a difference of two such values is still a number."""
+"""The largest value drawn: a picture has no room for more, and differences of two such values stay finite."""
 
 
 class ValueScale:
@@ -90,7 +90,7 @@ class ValueScale:
         if zero:
             low, high = min(low, 0.0), max(high, 0.0)
         largest = max(abs(low), abs(high))
-        if high - low <= largest * 1e-9:  # too close for a scale to tell them apart
+        if high - low <= largest * 1e-9:  # too close for the scale to separate
             spread = largest * 0.1 or 1.0
             low, high = low - spread, high + spread
         step = _round_step((high - low) / 4)
@@ -127,7 +127,7 @@ class LogScale(ValueScale):
 class DayScale:
     """Days from left to right, with a tick at the first of some years, or of some months.
 
-    `annual`: the values are of one day of each year, at which its tick stands.
+    `annual`: the values fall on the same day of each year, and so do the ticks.
     """
 
     def __init__(self, first: date, last: date, left: float, right: float, *, annual: bool = False) -> None:
@@ -167,7 +167,7 @@ def _day_ticks(first: date, last: date) -> list[tuple[date, str]]:
 
 
 def _year_ticks(first: date, last: date, like: date) -> list[tuple[date, str]]:
-    """Some years, each at the month and the day of another date."""
+    """Some years, each at the month and day of a given date."""
     every = next(step for step in _YEARS if (last.year - first.year) / step <= 7)
     days = (like.replace(year=year) for year in range(first.year, last.year + 1) if year % every == 0)
     return [(day, str(day.year)) for day in days if first <= day <= last]
@@ -177,14 +177,14 @@ _SHORTEST_TAIL = 120
 _NAMES, _LONGEST_NAME = 200, 26
 _MOST_VALUES_WRITTEN = 9
 _MOST_DOTS = 130
-"""Values of a line that each tell their own; more would make a large page."""
+"""Most values of a line that get a title each; more would make a large page."""
 _NOTHING = "\N{EN DASH}"
 WIDTH, HEIGHT = 860, 320
 _DIGIT = 8
 """Width of a digit of a label, at most."""
 LEFT, RIGHT, TOP, BOTTOM = 60, 16, 18, 32
 Write = Callable[[float], str]
-"""How a value is written at an axis."""
+"""Formats a value for an axis."""
 
 
 class Line(NamedTuple):
@@ -196,7 +196,7 @@ class Line(NamedTuple):
 
 
 class KnownValue(NamedTuple):
-    """A value from the day on which it became known."""
+    """A value and the day it became known."""
 
     day: date
     value: Decimal | float
@@ -204,11 +204,11 @@ class KnownValue(NamedTuple):
 
 
 SCALES: Final = ("linear", "log", "index")
-"""How values are drawn: as they are, by their logarithm, or with 100 at the first day of all the lines."""
+"""How values are drawn: unchanged, by logarithm, or as an index (100 on the first day all lines share)."""
 
 
 def rescaled(lines: Sequence[Line], scale: str) -> list[Line]:
-    """The lines as a scale draws them; values that it cannot draw are left out."""
+    """The lines on a scale, without values that the scale cannot draw."""
     if scale == "linear":
         return list(lines)
     positive = [one._replace(points=[(d, v) for d, v in one.points if v > 0]) for one in lines]
@@ -234,9 +234,9 @@ def step_chart(
     chosen: date | None = None,
     width: int = WIDTH,
 ) -> Chart:
-    """A value against the day it became known: each holds until the next, the last until now.
+    """A step chart of values by the day they became known. Each lasts until the next, the last until now.
 
-    A long time without change is cut short, so that the steps stay visible.
+    Long times without change are shortened, so that the steps stay visible.
     """
     first, last = steps[0].day, steps[-1].day
     tail = max((last - first).days, _SHORTEST_TAIL)
@@ -262,14 +262,14 @@ def step_chart(
 
 
 def _reads_anew(steps: Sequence[KnownValue], number: int, write: Write) -> bool:
-    """Whether a step looks different from the one before, as short as it is written."""
+    """Whether a step's short label differs from the previous one."""
     return number == 0 or write(float(steps[number].value)) != write(float(steps[number - 1].value))
 
 
 def _value_beside(
     x: float, y: float, words: str, steps: Sequence[KnownValue], number: int, width: int
 ) -> str:
-    """The value at its dot: above where it rose, below where it fell or a rise begins; inside the picture."""
+    """The value next to its dot, inside the picture: above if it rose; below if it fell or a rise begins."""
     fell = number > 0 and steps[number].value < steps[number - 1].value
     if number == 0:
         fell = steps[1].value > steps[0].value if len(steps) > 1 else False
@@ -289,10 +289,10 @@ def line_chart(
     *,
     named: bool = False,
 ) -> Chart:
-    """Values against the day they are of, one line each; the last is drawn on top.
+    """Lines of values by date; the last line is drawn on top.
 
-    Annual values stand on the tick of their year. Where a line has few values each tells its own, exactly.
-    `named` lines have their labels at their ends.
+    Annual values are at the tick of their year. If a line has few values, titles give them exactly.
+    With `named`, lines have labels at their ends.
     """
     lines = rescaled(lines, scale)
     every = [(day, float(value)) for one in lines for day, value in one.points]
@@ -323,7 +323,7 @@ def line_chart(
 
 
 def _names_at_ends(ends: Sequence[tuple[float, Line]], x: float) -> str:
-    """The names of the lines at the heights at which these end, moved down where two would meet."""
+    """The names of the lines at the heights of their ends, moved down if two would overlap."""
     parts, free = [], 0.0
     for y, one in sorted(ends, key=lambda end: end[0]):
         free = max(y + 4, free)
@@ -343,7 +343,7 @@ def small_line(
 ) -> Chart:
     """One of many small charts: a line by year with its first and last value.
 
-    Charts that are given the same points `beside` have the same axes, which hold them all.
+    Charts with the same points in `beside` share their axes, which fit all of them.
     """
     width, height = 220, 96
     points = [(date(year, 12, 31), value) for year, value in years]
@@ -435,7 +435,7 @@ def shortened(words: str, most: int) -> str:
 
 
 class NamedBar(NamedTuple):
-    """A bar lying down, with the page that its name leads to."""
+    """A horizontal bar; its name links to a page."""
 
     name: str
     value: Decimal | float
@@ -443,7 +443,7 @@ class NamedBar(NamedTuple):
 
 
 def named_bars(name: str, title: str, bars: Sequence[NamedBar], write: Write, table: Table) -> Chart:
-    """Bars from top to bottom, each with its name at the left and its value at its end."""
+    """Horizontal bars, each with its name at the left and its value at its end."""
     if not bars:
         return empty_chart(name, title, table)
     low = min(0.0, *(float(one.value) for one in bars))
@@ -483,9 +483,9 @@ def heat_map(
     table: Table,
     words: Callable[[date, date, int, int], str],
 ) -> Chart:
-    """Periods from top to bottom against days of publication from left to right.
+    """A heat map: periods from top to bottom, days of publication from left to right.
 
-    A cell counts the figures of a period that became known on a day, and how many of them were restated.
+    A cell counts the figures of a period that became known on a day, and how many were restated.
     """
     periods = sorted({period for period, _ in cells}, reverse=True)
     row_height = 16 if len(periods) <= 24 else 9

@@ -19,11 +19,11 @@ COUNTED: Final = {
     "Macro values": ("macro-series", "macro-annual"),
     "Tender releases": ("tender",),
 }
-"""The rows that the first page and that of editions count together, by the datasets they are in."""
+"""Datasets whose rows the home page and the page of editions count together."""
 
 
 async def search_tenders(visit: Visit, words: str, country: str) -> list[Row]:
-    """The processes with the words in their text or their buyer's name, each by its newest release."""
+    """Processes whose text or buyer's name has the words, each with its newest release."""
     releases: list[Row] = []
     for code in [country] if country else await tender_countries(visit):
         releases += (await visit.ask("search_tenders", country=code, query=words)).rows
@@ -36,7 +36,7 @@ async def search_tenders(visit: Visit, words: str, country: str) -> list[Row]:
 async def statement(
     visit: Visit, service_id: str, as_of: str, period_types: Sequence[str], kind: str
 ) -> tuple[list[Row], bool]:
-    """One figure per line item and period; and whether the tier holds some back."""
+    """One figure per line item and period, and whether the tier withholds some."""
     rows: list[Row] = []
     truncated = False
     for period_type in period_types:
@@ -51,14 +51,14 @@ async def statement(
 async def full_years(
     visit: Visit, service_id: str, line_item: str, as_of: date, *, shown: bool = False
 ) -> list[Row]:
-    """The figures of a line item by year as a statement has them on a day, the oldest first."""
+    """The figures of a line item by year as in a statement on a day, oldest first."""
     asked = {"period_type": "FY", "line_items": [line_item], "as_of": as_of.isoformat()}
     result = await visit.ask("get_statement", shown=shown, drawn=True, service_id=service_id, **asked)
     return [row for row in result.rows if row["value_reported"] is not None][::-1]
 
 
 async def has_figures(visit: Visit, service_id: str) -> bool:
-    """Whether an organisation reports figures; others are records of a register."""
+    """Whether an organisation reports figures; others are register records."""
     asked = await visit.ask("get_fundamentals", shown=False, service_id=service_id, limit="1")
     return bool(asked.rows)
 
@@ -71,7 +71,7 @@ async def cited_sources(visit: Visit) -> list[Row]:
 
 
 async def dataset(visit: Visit, name: str, description: str, dates: Sequence[str] = ()) -> Row:
-    """The page as a schema.org Dataset: what it is, where it comes from and under which licence."""
+    """The page as a schema.org Dataset, with its description, sources and licence."""
     sources = await cited_sources(visit)
     base_url = visit.site.base_url + visit.prefix
     described = {
@@ -106,7 +106,7 @@ async def vintages(visit: Visit, service_id: str, line_item: str) -> Result:
 
 
 async def countries(visit: Visit, *, shown: bool = True) -> dict[str, dict[str, int]]:
-    """Coverage of each country: how many of each unit that coverage counts."""
+    """Coverage of each country: the count of each unit."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for row in await coverage(visit, shown=shown):
         if row["country"]:
@@ -122,7 +122,7 @@ async def issuer_countries(visit: Visit) -> list[str]:
 
 
 async def tender_countries(visit: Visit) -> list[str]:
-    """The countries that tenders are held of, the one with the newest release first."""
+    """The countries with tenders, the newest release first."""
     rows = (await visit.ask("get_coverage", shown=False, sku="AF-TENDER")).rows
     newest: dict[str, tuple[str, int]] = {}
     for row in rows:
@@ -142,7 +142,7 @@ async def series_entry(visit: Visit, series: str) -> Row:
 
 
 async def releases_of_indicator(visit: Visit, indicator: str, country: str) -> Row | None:
-    """The series that the tables of an indicator amount to, and on how many days it was released."""
+    """The series made of an indicator's tables, and its number of release days."""
     series = f"WDI:{indicator}:{alpha3_of().get(country, country)}"
     try:
         result = await visit.ask("get_series_vintages", shown=False, series=series)
@@ -152,7 +152,7 @@ async def releases_of_indicator(visit: Visit, indicator: str, country: str) -> R
 
 
 async def releases(visit: Visit, series: str) -> list[date]:
-    """The days on which a series was released, the first first."""
+    """The release days of a series, oldest first."""
     result = await visit.ask("get_series_vintages", series=series, limit=visit.most_rows(1000))
     return sorted({date.fromisoformat(row["release_date"]) for row in result.rows})
 
@@ -169,33 +169,33 @@ async def annual_values(visit: Visit, country: str, indicator: str, *, shown: bo
 
 
 _MOST_RESOLVED: Final = 24
-"""Most parties with a link; the rest are names alone, since a page is one request of a visitor's quota."""
+"""Most parties with a link. The rest are plain names, because a page counts as one request."""
 _MOST_CANDIDATES: Final = 3
 _MOST_SEEN: Final = 200
 _MOST_LISTS: Final = 32
-"""Lists of parties that one page reads; where names resemble many organisations the last have no link."""
+"""Most lists of parties that one page reads. If names resemble many organisations, the last get no link."""
 
 
 class NamedParty(msgspec.Struct, frozen=True):
-    """An organisation that a release names, with what it does in the process."""
+    """An organisation named in a release, with its role in the process."""
 
     name: str
     roles: Sequence[str]
     identifier: str
     service_id: str | None
     evidence: str
-    """Why it is held to be an organisation; empty if that was not looked up."""
+    """The evidence that it is an organisation; empty if not looked up."""
 
 
 async def indicator_rows(visit: Visit, **asked: str) -> list[Row]:
-    """What indicators of red flags say."""
+    """Its red flags."""
     return (await visit.ask("get_flags", shown="ocid" in asked, drawn=True, **asked)).rows
 
 
 async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedParty]:
-    """The parties of a process that may be named, those of the first release first.
+    """The parties of a process that may be named, in the order of the releases.
 
-    No release has a withheld party.
+    Releases never contain withheld parties.
     """
     roles: dict[tuple[str, str, str], dict[str, None]] = {}
     for release in releases:
@@ -217,10 +217,10 @@ async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedPart
 
 
 async def _resolved(visit: Visit, name: str, own_id: str, lists: Iterator[int]) -> Row | None:
-    """The row of `/v1/tender-parties` that resolves this very party, by name and identifier.
+    """The row of `/v1/tender-parties` that resolves exactly this party, by name and identifier.
 
-    That list is not searched by name, so the search says who it may be, and the list whether it is: a name
-    that merely resembles one leads nowhere. Each list that is read takes one of `lists`.
+    The list cannot be searched by name, so the search gives candidates and the list confirms one. A name that
+    is only similar gives no row. Each list read uses up one of `lists`.
     """
     for words in filter(None, (own_id, name)):
         for service_id, _ in zip(await _candidates(visit, words), lists, strict=False):
@@ -236,7 +236,7 @@ async def _resolved(visit: Visit, name: str, own_id: str, lists: Iterator[int]) 
 async def _candidates(visit: Visit, words: str) -> list[str]:
     try:
         result = await visit.ask("search", shown=False, q=words, type="organisation")
-    except InvalidParameter:  # longer than a search may be, or with characters that none may have
+    except InvalidParameter:  # too long for a search, or with characters not allowed in one
         return []
     return [row["id"] for row in result.rows[:_MOST_CANDIDATES]]
 
@@ -254,7 +254,7 @@ class StatementTable(msgspec.Struct, frozen=True):
     lines: list[tuple[str, list[Row | None]]]
     currency: str | None
     scale: int
-    """Money is shown divided by this; it divides every figure without a rest."""
+    """Money is shown divided by this; no figure loses a digit."""
     figures: int
     restated: int
 
@@ -262,7 +262,7 @@ class StatementTable(msgspec.Struct, frozen=True):
 def arrange(
     rows: Iterable[Row], order: Sequence[str], cadence: str, *, truncated: bool = False
 ) -> StatementTable:
-    """Put the rows of an answer into a table; where several tell the same, the currency used most counts.
+    """Put the rows of an answer into a table. If several rows fit a cell, the most frequent currency is used.
 
     The oldest period of a `truncated` answer is left out if less than half of it arrived.
     """
@@ -298,7 +298,7 @@ def is_money(row: Row) -> bool:
 
 
 def _scale(rows: Iterable[Row]) -> int:
-    """The largest scale at which no figure loses a digit."""
+    """The largest scale that keeps every digit."""
     values = [row["value_reported"] for row in rows if is_money(row) and row["value_reported"] is not None]
     for scale in _SCALES:
         if values and all(value % scale == 0 for value in values):
@@ -307,14 +307,14 @@ def _scale(rows: Iterable[Row]) -> int:
 
 
 def reading_scale(table: StatementTable) -> int:
-    """Money is read in millions or thousands, by the largest figure of a table."""
+    """Millions or thousands, depending on the largest figure of a table."""
     shown = (row for _, line in table.lines for row in line if row and is_money(row))
     largest = max((abs(row["value_reported"] or 0) for row in shown), default=0)
     return next((scale for scale in _SCALES if largest >= 100 * scale), 1)
 
 
 def for_reading(row: Row, scale: int) -> Decimal | None:
-    """The figure of a row as its table shows it, before it is rounded."""
+    """The figure of a row as shown in its table, before rounding."""
     value = row["value_reported"]
     return None if value is None else Decimal(value) / (scale if is_money(row) else 1)
 

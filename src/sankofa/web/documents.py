@@ -1,4 +1,4 @@
-"""The documentation as pages: the Markdown files of the project, and what the code says of itself."""
+"""The documentation as pages: the project's Markdown files, and texts generated from the code."""
 
 import posixpath
 import re
@@ -36,7 +36,7 @@ _MOST_FOUND: Final = 30
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A heading and what is below it: what a search finds."""
+    """A heading and the text below it; searches return these."""
 
     address: str
     page: str
@@ -49,14 +49,14 @@ class Document(msgspec.Struct, frozen=True):
     """Its address below /docs/."""
     title: str
     pages: tuple[str, ...]
-    """HTML. A long document has several pages, each less than 100 kB with what is around it."""
+    """The pages as HTML. A long document has several, each below 100 kB with its frame."""
     anchors: Mapping[str, int]
-    """The page, from 1 on, on which a heading is, by its anchor."""
+    """The page number (from 1) of each heading, by anchor."""
     sections: tuple[Section, ...]
 
 
 def _folder() -> Path | None:
-    """Where the files are: beside the package in a checkout, inside it where it was installed."""
+    """The folder of the files: beside the package in a checkout, inside it when installed."""
     package = Path(sankofa.__file__).parent
     for folder in (package / "documentation", package.parents[1]):
         if (folder / "docs").is_dir():
@@ -88,7 +88,7 @@ def documents() -> Mapping[str, Document]:
 
 
 def _linked(document: Document, every: Mapping[str, Document]) -> Document:
-    """The document with links that name the page on which a heading of a long document is."""
+    """The document, its links to headings of long documents completed with their page numbers."""
 
     def readdressed(link: re.Match[str]) -> str:
         target = every.get(link[1] or document.name)
@@ -119,9 +119,9 @@ def pictures() -> Mapping[str, bytes]:
 
 
 def search(words: str) -> list[tuple[Section, str]]:
-    """The sections that have every word, the best first, each with an excerpt. Raises ValueError.
+    """The sections with every word, best first, each with an excerpt. Raises ValueError.
 
-    It reads all sections, which takes some milliseconds: call it in a thread.
+    Reads all sections, which takes some milliseconds: call it in a thread.
     """
     wanted = list(dict.fromkeys(_WORDS.findall(words.lower())))
     if len(wanted) > MOST_WORDS:
@@ -171,7 +171,7 @@ def _document(name: str, relative: str, text: str) -> Document:
 
 
 def _parts(text: str) -> list[str]:
-    """The text of each page: cut before headings of the second level, where it is too long for one."""
+    """The text of each page. A text too long for one page is cut before second-level headings."""
     parts = [""]
     for section in _SECOND_LEVEL.split(text):
         if parts[-1] and len(parts[-1]) + len(section) > _LONGEST_PAGE:
@@ -182,14 +182,14 @@ def _parts(text: str) -> list[str]:
 
 @cache
 def _parser() -> "MarkdownIt":
-    """Markup in the text is shown as text: nothing in a document becomes an element of its own."""
-    from markdown_it import MarkdownIt  # not before a page is asked for: the service would start later
+    """HTML in a document is shown as text."""
+    from markdown_it import MarkdownIt  # imported on the first page, so that the service starts faster
 
     return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def inline(text: str) -> str:
-    """A line of Markdown, of a description for example, as HTML."""
+    """A line of Markdown, such as a description, as HTML."""
     return str(_parser().renderInline(text))
 
 
@@ -206,7 +206,7 @@ def _prepare(
         if token.type == "th_open":
             empty_heading = following is not None and not following.content
         if token.type in ("th_open", "th_close") and empty_heading:
-            token.tag = "td"  # a heading without words says nothing to who cannot see the table
+            token.tag = "td"  # an empty heading tells a screen reader nothing
         if token.type == "heading_open" and following is not None:
             if heading or text:
                 sections.append(Section(f"{address}#{anchor}", "", heading, " ".join(text)))
@@ -240,7 +240,7 @@ def _unique(slug: str, used: Container[str]) -> str:
 
 
 def _readdress(token: "Token", relative: str) -> None:
-    """A link to a file of the project becomes one to its page; one that leads to no page becomes text."""
+    """Turns a link to a project file into a link to its page, or into text if there is no such page."""
     for attribute in ("href", "src"):
         target = token.attrs.get(attribute)
         if not isinstance(target, str) or _SCHEME.match(target) or target.startswith(("#", "/")):

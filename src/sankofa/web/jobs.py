@@ -1,4 +1,4 @@
-"""Commands that the owner begins on a page: one at a time, their lines in HOME for every worker."""
+"""Commands that the owner starts on a page, one at a time; their output is in HOME for every worker."""
 
 import asyncio
 import subprocess  # nosec B404
@@ -13,11 +13,11 @@ from sankofa.model.errors import BadRequest
 OPERATOR: Final = "/operator"
 """The path of the owner's page."""
 COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {"collect": ("collect",), "publish": ("publish",)}
-"""What a button stands for. Neither loses anything: both add, and refuse what fails a check."""
+"""The command behind each button. Both only add data, and reject data that fails a check."""
 _LINES_SHOWN: Final = 200
 _EVERY_SECONDS: Final = 0.5
 _LONGEST_SECONDS: Final = 3600.0
-"""A stream ends then; the command goes on."""
+"""The stream ends after this time; the command continues."""
 _ENDED: Final = "exit "
 _RUN: Final = """
 import sys
@@ -34,13 +34,13 @@ finally:
 
 
 class Jobs:
-    """The command that was begun last."""
+    """The last command started."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / "operator" / "log"
 
     def start(self, name: str) -> None:
-        """Begin a command of `COMMANDS`. Raises BadRequest while another goes on."""
+        """Start a command of `COMMANDS`. Raises BadRequest while another is running."""
         if self.is_running():
             raise BadRequest("Another command is still running.")
         make_private_folder(self._path.parent)
@@ -70,7 +70,7 @@ class Jobs:
         if lines and lines[-1].startswith(_ENDED):
             return False
         pid = self._path.with_name("pid")
-        return pid.exists() and is_alive(pid.read_text())  # one that was killed could not say so
+        return pid.exists() and is_alive(pid.read_text())  # a killed command writes no exit line
 
     async def events(self) -> AsyncIterator[bytes]:
         """The lines as server-sent events, until the command has ended."""

@@ -27,7 +27,7 @@ LANGUAGES: Final[Mapping[str, str]] = {
 DEFAULT: Final = "en"
 _RIGHT_TO_LEFT: Final = frozenset({"ar"})
 _RIGHT_TO_LEFT_MARK: Final = "\N{RIGHT-TO-LEFT MARK}"
-"""Between the parts of an Arabic day. Days are isolated from left to right, where it would scramble them."""
+"""Babel puts it into Arabic days. We remove it: pages isolate days left to right, where it reorders them."""
 _MINUS: Final = "\N{MINUS SIGN}"
 _NOTHING: Final = "\N{EN DASH}"
 _POWERS: Final = (10**12, 10**9, 10**6, 10**3)
@@ -71,7 +71,7 @@ class Language:
     _locale: Locale
 
     def text(self, message: str, /, **values: object) -> str:
-        """The message in this language; English where the catalogue has none."""
+        """The message in this language, or English if the catalogue has none."""
         translated = self._messages.get(message, message)
         return translated % values if values else translated
 
@@ -113,7 +113,7 @@ class Language:
         return _NOTHING if value is None else self._localised(f"{Decimal(str(value)):,.{digits}f}")
 
     def short(self, value: Decimal | int | float) -> str:
-        """A figure for an axis: four digits, with millions and so on as the language shortens them."""
+        """A figure for an axis: four digits, with the language's abbreviations for millions and so on."""
         number = float(value)
         power = next((power for power in _POWERS if abs(number) >= max(power, _LEAST_SHORTENED)), None)
         if power is None:
@@ -144,11 +144,11 @@ class Language:
         return _written_instant(self._locale, instant)
 
     def country(self, code: str | None) -> str:
-        """The country's name in this language; the code where it has none."""
+        """The country's name in this language, or its code if it has none."""
         return _NOTHING if not code else str(self._locale.territories.get(code, code))
 
     def unit(self, unit: str | None) -> str:
-        """A unit in words: currencies by their names, others by the message they are."""
+        """A unit in words: currencies by name, others by their message."""
         named = self._locale.currencies
         if not unit:
             return ""
@@ -161,7 +161,7 @@ class Language:
         return self.text(unit)
 
     def series(self, name: str, country: str | None = None) -> str:
-        """The name of a series in this language; as its publisher writes it where no message has it."""
+        """The name of a series in this language, or the publisher's if there is no message for it."""
         if self.code == DEFAULT or name in self._messages:
             return self.text(name)
         body, frequency, source = _SERIES.fullmatch(name).groups("")  # type: ignore[union-attr]
@@ -214,7 +214,7 @@ def language(code: str) -> Language:
 
 @lru_cache(maxsize=512)
 def preferred(accept_language: str) -> str:
-    """The language of ours that a browser likes best (RFC 9110, section 12.5.4)."""
+    """The supported language that a browser prefers (RFC 9110, section 12.5.4)."""
     weights = weights_in(accept_language.encode("latin-1", "replace"))
     liked = [tag for tag, weight in weights.items() if weight and tag.partition("-")[0] in LANGUAGES]
     return max(liked, key=weights.__getitem__, default=DEFAULT).partition("-")[0]
@@ -232,7 +232,7 @@ LABELS: Final[Mapping[str, str]] = {
 }
 """English labels of the words of the API, to be translated. Other words are their own label."""
 _KNOWN_ON: Final = re.compile(r"known_(\d{4}-\d{2}-\d{2})")
-"""The column of a chart of what was known on a day."""
+"""The chart column for the values known on a day."""
 _SHARES: Final = frozenset(_TABLE["shares"].split())
 """Metrics that people read as percentages; the others are multiples, or days."""
 
@@ -251,7 +251,7 @@ def label(language: Language, name: object) -> str:
 
 
 def metric_value(language: Language, slug: str, value: Decimal | float | None) -> str:
-    """A metric as people read it, rounded: a percentage, a multiple, or days."""
+    """A metric for reading, rounded: a percentage, a multiple, or days."""
     if value is None:
         return language.rounded(None)
     if slug in _SHARES:

@@ -1,6 +1,6 @@
 """Replies of the pages: header fields, cached pages, assets, single charts, compression, and the key form.
 
-The visitor's key is a cookie for the browser's session. The pages read it and the API never does
+The visitor's key is in a session cookie. The pages read it; the API never does
 (docs/decisions/keys-and-domains.md).
 """
 
@@ -29,7 +29,7 @@ _MOST_BYTES: Final = 32 << 20
 
 
 class Written(msgspec.Struct):
-    """A page as bytes, and as compressed as clients asked for it."""
+    """A page as bytes, with the compressed forms that clients asked for."""
 
     status: int
     body: bytes
@@ -39,11 +39,11 @@ class Written(msgspec.Struct):
 
     @property
     def size(self) -> int:
-        return len(self.body) * 2  # about as much again in its encodings
+        return len(self.body) * 2  # its compressed forms take about as much again
 
 
 class PageCache:
-    """The pages asked for last, up to a number of bytes."""
+    """The most recently requested pages, up to a number of bytes."""
 
     def __init__(self) -> None:
         self._pages: OrderedDict[tuple[object, ...], Written] = OrderedDict()
@@ -122,9 +122,9 @@ class Reply(msgspec.Struct, frozen=True):
     headers: Headers
     body: bytes
     problem: str = ""
-    """The slug of the problem it tells of."""
+    """The slug of the problem that it reports."""
     stream: AsyncIterator[bytes] | None = None
-    """What follows, for a reply that is sent as it comes."""
+    """The rest of the body, for a streamed reply."""
 
 
 def asset_reply(path: str) -> Reply:
@@ -148,9 +148,9 @@ def asset_reply(path: str) -> Reply:
 
 
 def chart_reply(view: View, name: str, visit: Visit, uncut: int = 0) -> Written:
-    """One chart of a page alone, as a picture or as a table. Raises InvalidParameter.
+    """A single chart of a page, as a picture or as a table. Raises InvalidParameter.
 
-    `uncut` is how many rows there are where the visitor sees a part; the first line of a table then says so.
+    `uncut` is the full number of rows if the visitor sees only a part; the first line of the table says so.
     """
     chart = next((chart for chart in view.charts if chart.name == name), None)
     if chart is None:
@@ -173,12 +173,12 @@ def chart_reply(view: View, name: str, visit: Visit, uncut: int = 0) -> Written:
 
 
 def _cell(value: object) -> object:
-    """A text that a spreadsheet would take for a formula is written with an apostrophe before it."""
+    """Puts an apostrophe before text that a spreadsheet would take for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 async def encoded(written: Written, headers: Headers, request: PageRequest) -> Reply:
-    """As the client accepts it: not at all where it holds it already, or compressed."""
+    """The reply for this client: a 304 if it already has the page, else compressed if accepted."""
     if written.tag:
         tag = f'W/"{written.tag}"'.encode()
         headers.append((b"etag", tag))
@@ -198,11 +198,11 @@ _FORM_SECONDS: Final = limit("time for a form", 10.0, "seconds", "408")
 _SAME: Final = (b"same-origin", b"none")
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LOCAL: Final = re.compile(r"/(?![/\\])[!-~]*", re.ASCII)
-"""A path of this site, as `Location` takes it: "/company/X?as_of=2024-01-01", never "//elsewhere"."""
+"""A path of this site for `Location`: "/company/X?as_of=2024-01-01", never "//elsewhere"."""
 
 
 class ForeignForm(Problem):
-    """403: another site may not set the key of a visitor, or sign anybody in."""
+    """403: another site may not set a visitor's key or sign anybody in."""
 
     status, slug, title = 403, "foreign-form", "Not from this site"
 
@@ -210,7 +210,7 @@ class ForeignForm(Problem):
 async def forget_or_keep_key(
     service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
 ) -> Reply:
-    """Keep the key that the form of the key page sends, or forget it. Raises Unauthorized for a wrong one."""
+    """Store the key sent by the form of the key page, or delete it. Raises Unauthorized for a wrong key."""
     fields = await read_own_form(request, receive)
     attributes = _attributes(site)
     if fields.get("action") == "forget":
@@ -233,21 +233,21 @@ async def forget_or_keep_key(
 
 
 async def read_own_form(request: PageRequest, receive: Receive) -> dict[str, str]:
-    """The fields of a form that one of our pages sent. Raises ForeignForm or BadRequest."""
+    """The fields of a form from one of our pages. Raises ForeignForm or BadRequest."""
     _check_origin(request)
     return read_form(await read_body(receive, _LARGEST_FORM, _FORM_SECONDS))
 
 
 LINKS: Final = "/links"
-"""The path that makes an address for programs that cannot send a key."""
+"""The path that makes links for programs that cannot send a key."""
 _MOST_LINKS: Final = limit("links of a key that are made on pages and by clients", 100, "links", "400")
 _PER_MINUTE, _PER_MONTH = 60, 5_000
 
 
 async def make_link(service: Service, site: Site, request: PageRequest, receive: Receive) -> str:
-    """An address that opens one path of the API with the visitor's key, and nothing else.
+    """A link that opens only one path of the API, with the visitor's key.
 
-    On a page the owner makes one, by a header any key that is not of the sample tier. Raises Unauthorized,
+    On a page only the owner can make links; with a key in a header, any tier but sample. Raises Unauthorized,
     NotFound, BadRequest, InvalidParameter or RateLimited.
     """
     grant = await service.keys.authenticate(request.api_key or "")
@@ -275,7 +275,7 @@ async def make_link(service: Service, site: Site, request: PageRequest, receive:
 async def sign_in(service: Service, site: Site, request: PageRequest, scope: Scope) -> Reply:
     """Sign the owner's browser in with a one-time code. Raises ForeignForm or Unauthorized.
 
-    A code that arrives from another site's page, or before the visitor asked for the page, stays unused.
+    A code from another site's page, or from a prefetch, is not used up.
     """
     if request.headers.get(b"sec-purpose") or request.headers.get(b"purpose"):
         raise ForeignForm("A browser that looks ahead is not signed in.")
@@ -303,7 +303,7 @@ def _attributes(site: Site) -> str:
 
 
 def _check_origin(request: PageRequest) -> None:
-    """Raises ForeignForm if the browser says that another site sent the form."""
+    """Raises ForeignForm if the browser reports that another site sent the form."""
     site = request.headers.get(b"sec-fetch-site")
     if site is not None:
         if site not in _SAME:

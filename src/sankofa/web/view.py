@@ -1,6 +1,6 @@
-"""Pages by address, the view that each builds, and the HTML written from it.
+"""Pages by address, the view that each builds, and its HTML.
 
-Templates escape everything; nothing on a page is code but our own script.
+Templates escape everything; the only code on a page is our own script.
 """
 
 import base64
@@ -32,13 +32,13 @@ EVERYWHERE: Final = frozenset({"lang", "edition", "part", "chart", "format"})
 
 
 class View(msgspec.Struct, frozen=True):
-    """A page before it is written: a template, and what it shows."""
+    """A page before rendering: a template and its data."""
 
     template: str
     title: str
     context: dict[str, Any]
     charts: tuple[Chart, ...] = ()
-    """Each can be fetched alone, as SVG or as CSV."""
+    """The charts; each can be fetched alone, as SVG or CSV."""
     parts: tuple[str, ...] = ()
     """The parts that can be fetched alone: templates named after the page and the part."""
     status: int = 200
@@ -67,8 +67,8 @@ def page(
 ) -> Callable[[Build], Build]:
     """Declare the function below as the page at this address. `{name}` in it is one part of the path.
 
-    A page that needs a key is counted, and `refused` beyond the quota. One that is `cached` depends on
-    nothing but its address, the edition, the language and the tier of the key.
+    A page that needs a key is counted, and `refused` beyond the quota. A `cached` page depends only on
+    its address, the edition, the language and the tier of the key.
     """
 
     def declare(build: Build) -> Build:
@@ -95,7 +95,7 @@ class Routes:
         self._patterns = [(_pattern(path), page) for path, page in pages().items() if "{" in path]
 
     def find(self, path: str) -> tuple[Page, dict[str, str]] | None:
-        """The page, and the parts of the path that it names; None if there is none."""
+        """The page, and the named parts of the path; None if there is no such page."""
         if (page := self._exact.get(path)) is not None:
             return page, {}
         for pattern, page in self._patterns:
@@ -105,7 +105,7 @@ class Routes:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """`{name}` is one part, `{name*}` at the end is all that follow."""
+    """`{name}` matches one part, `{name*}` at the end all that follow."""
     return re.compile(
         _NAMED.sub(lambda named: f"(?P<{named[1]}>{'.+' if named[2] else '[^/]+'})", path), re.DOTALL
     )
@@ -144,13 +144,13 @@ def asset(name: str) -> str:
 
 @cache
 def stylesheet() -> Markup:
-    """Our stylesheet, for the page that carries it: a first visitor sees that one without asking again."""
+    """Our stylesheet, for inclusion in a page, so that a first visit needs no second request."""
     _, content = assets()[asset("style.css")]
     return Markup(content.decode())  # nosec B704  # noqa: S704 - ours
 
 
 def stylesheet_digest() -> str:
-    """The digest under which the policy allows our stylesheet and no other style element."""
+    """The digest with which the content policy allows only our stylesheet."""
     digest = hashlib.sha256(stylesheet().encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -178,7 +178,7 @@ def _environment() -> Environment:
 
 
 def _data_block(value: Any) -> Markup:
-    """JSON that can stand in a page: no character of it ends an element."""
+    """JSON that is safe inside HTML: no character of it ends an element."""
     text = msgspec.json.encode(value).decode()
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -186,13 +186,13 @@ def _data_block(value: Any) -> Markup:
 
 
 def write_page(view: View, visit: Visit, part: str | None = None) -> str:
-    """The page as HTML; with `part`, that part of it alone."""
+    """The page as HTML, or only one `part` of it."""
     template = f"{view.template.removesuffix('.html')}.{part}.html" if part else view.template
     return inside(_environment().get_template(template).render(**_context(view, visit)), visit.prefix)
 
 
 def inside(html: str, prefix: str) -> str:
-    """A page whose links stay in a locked view; our own files are the same everywhere."""
+    """A page whose links stay in a locked view, except those to our own files."""
     return _INNER_ADDRESS.sub(rf'\1="{prefix}/', html) if prefix else html
 
 
@@ -222,7 +222,7 @@ def _configured(upgrade_url: str) -> str:
 
 
 def _address_in(code: str, request: PageRequest | None) -> str:
-    """The address that failed, in a language."""
+    """The failed address in another language."""
     if request is None:
         return f"/?lang={code}"
     prefix = "" if request.at is None else f"/at/{request.at}"
@@ -232,7 +232,7 @@ def _address_in(code: str, request: PageRequest | None) -> str:
 def write_problem(
     language: Language, request: PageRequest | None, problem: Problem, request_id: str, upgrade_url: str
 ) -> str:
-    """The page of an error; it needs no store and no edition."""
+    """An error page; needs no store and no edition."""
     template = _environment().get_template("problem.html")
     return template.render(
         problem=problem,

@@ -1,7 +1,7 @@
-"""One visit of a page: the request, the visitor, and the operations asked on their behalf.
+"""One visit to a page: the request, the visitor, and the operations performed for them.
 
-A page asks the operations that REST has, under the visitor's key, with the caps of its tier. There is no
-other way to a row from here. A page is one counted request, however many operations it asks.
+A page gets rows only from the operations behind REST, under the visitor's key and the caps of its tier.
+A page counts as one request, however many operations it performs.
 """
 
 import asyncio
@@ -46,19 +46,19 @@ class PageRequest(msgspec.Struct, frozen=True):
     at: date | None = None
     """The day that the address is locked to."""
     embed: bool = False
-    """Whether one chart of the page is asked for, to stand in a page of another site."""
+    """Whether only a chart is requested, for embedding in another site's page."""
     key_cookie: str = ""
     """The name of the cookie that holds the visitor's key; empty until the site is known."""
 
     @property
     def api_key(self) -> str | None:
-        """The key the visitor sent: in a header, as REST takes it, or in the cookie of the key page."""
+        """The visitor's key, from a header as in REST, or from the cookie of the key page."""
         header = self.headers.get(b"x-api-key")
         return header.decode("latin-1") if header is not None else self.cookies.get(self.key_cookie)
 
 
 def key_cookie(base_url: str) -> str:
-    """On https a name that browsers take from this very host only, over https only (RFC 6265bis)."""
+    """On https, a name that browsers accept only from this host and over https (RFC 6265bis)."""
     return f"__Host-{_KEY_COOKIE}" if base_url.startswith("https:") else _KEY_COOKIE
 
 
@@ -90,9 +90,9 @@ def embedded(request: PageRequest) -> PageRequest:
 
 
 def read_form(text: bytes) -> dict[str, str]:
-    """The fields of a form; those left empty are left out.
+    """The fields of a form, without empty ones.
 
-    Raises InvalidParameter for one given twice, BadRequest for what is no form.
+    Raises InvalidParameter for a field given twice, BadRequest if the body is not a form.
     """
     try:
         pairs = parse_qsl(text.decode("ascii"), errors="strict", max_num_fields=_MOST_FIELDS)
@@ -148,12 +148,12 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class ApiCall(msgspec.Struct, frozen=True):
-    """A call of the API that gives what is on the page."""
+    """The API call that gives the data on the page."""
 
     path: str
     query: Mapping[str, str]
     absence: str = ""
-    """Why the answer has no rows, as the API says it; empty if it has some."""
+    """The API's reason for an answer without rows; empty if it has rows."""
 
     @property
     def address(self) -> str:
@@ -180,21 +180,21 @@ class Visit:
         """The parameters that the page takes."""
         self.calls: list[ApiCall] = []
         self.cuts: list[tuple[str, Mapping[str, Any]]] = []
-        """Questions whose answers the sample tier cuts, with their parameters; the main one first."""
+        """Calls whose answers the sample tier cuts, with their parameters; the main call first."""
         self.cited: dict[str, None] = {}
         """The sources of the rows on the page."""
         self.sites: dict[str, str] = {}
-        """The publishers' sites by source, for links to where rows come from."""
+        """The publishers' sites by source, for links to the origin of rows."""
         self.filers: dict[str, int] = {}
-        """The CIK of the company that a filing with the SEC is about, by accession number."""
+        """The CIK of the company behind an SEC filing, by accession number."""
         self.filings: dict[str, str] = {}
-        """The service_id of the company that a filing on the page is about, by accession number."""
+        """The service_id of the company behind a filing on the page, by accession number."""
         self.usage: RateState | None = None
         self.grant: Grant | None = None
         self.tier = ""
         self.sandbox = True
         self.lock = request.at
-        """The day that the visit cannot see beyond, by its address or its key."""
+        """The last day that the visit can see, from its address or its key."""
         self._call: Call | None = None
 
     def begin(self, call: Call) -> None:
@@ -213,16 +213,16 @@ class Visit:
 
     @property
     def prefix(self) -> str:
-        """The beginning of every address inside of a locked view."""
+        """The prefix of every address inside a locked view."""
         return "" if self.request.at is None else f"/at/{self.request.at}"
 
     def refuse_lock(self) -> None:
-        """Raises NotFound in a locked view, for a page about the data as they are now."""
+        """Raises NotFound in a locked view, for a page about the newest data."""
         if self.lock is not None:
             raise NotFound(f"This page is about the newest data, and this view is locked to {self.lock}.")
 
     def most_rows(self, most: int) -> str | None:
-        """The `limit` to ask for, of that many at most: none on the sample tier, which has its preview."""
+        """The `limit` for at most this many rows; none on the sample tier, which gets its preview."""
         grant = self.call.grant
         return None if grant.sample else str(min(most, grant.row_cap))
 
@@ -230,24 +230,24 @@ class Visit:
         return self.request.query.get(name, otherwise)
 
     def limit(self) -> str:
-        """The `limit` of the address; of a paid key at most as many rows as a page is read with."""
+        """The `limit` in the address; with a paid key, at most the rows that a page shows."""
         text = self.given("limit")
         is_long = text.isascii() and text.isdigit() and int(text[:9]) > _MOST_ROWS
         return str(_MOST_ROWS) if is_long and not self.call.grant.sample else text
 
     def page_number(self, most: int) -> int:
-        """The page that the address names, counted from 0. Raises InvalidParameter."""
+        """The page number in the address, counted from 0. Raises InvalidParameter."""
         text = self.given("page", "1")
         if not (text.isascii() and text.isdigit() and 0 < int(text[:4]) <= most):
             raise InvalidParameter("page", "expected the number of a page, from 1 on")
         return int(text[:4]) - 1
 
     def passed_on(self, *names: str) -> dict[str, Any]:
-        """Parameters of the address, for an operation that takes them under the same names."""
+        """Parameters of the address that an operation takes under the same names."""
         return {name: self.given(name) for name in names}
 
     def day(self, name: str = "as_of") -> date:
-        """The day that the address names; today where it names none. Raises InvalidParameter."""
+        """The day in the address, or today if it has none. Raises InvalidParameter."""
         text = self.request.query.get(name)
         if text is None:
             return self.today
@@ -257,17 +257,17 @@ class Visit:
             raise explained(InvalidParameter(name, str(failure)), self.lock) from None
 
     def chosen(self, name: str, words: Sequence[str]) -> str:
-        """One of these words; the first where the address names none. Raises InvalidParameter."""
+        """One of these words; the first if the address has none. Raises InvalidParameter."""
         text = self.request.query.get(name, words[0])
         if text not in words:
             raise InvalidParameter(name, f"expected one of {', '.join(words)}")
         return text
 
     async def ask(self, name: str, *, shown: bool = True, drawn: bool = False, **parameters: Any) -> Result:
-        """Perform an operation with these parameters as text, as REST would read them.
+        """Perform an operation with parameters as text, as in REST.
 
-        Raises the problem that REST would answer with. `shown` puts the call on the page, where REST takes
-        all of its parameters. `drawn` is for rows that are on the page without their call.
+        Raises the problem that REST would answer with. `shown` puts the call on the page if REST takes all
+        parameters. `drawn` is for rows shown without their call.
         """
         operation = operation_named(name)
         given = {label.rstrip("_"): text for label, text in parameters.items() if text}
@@ -324,7 +324,7 @@ class Visit:
         return msgspec.structs.replace(self.call, grant=whole)
 
     async def rows_uncut(self) -> int:
-        """How many rows the first of the cut answers would have for a key that sees them all."""
+        """Number of rows that the first cut answer would have with full access."""
         name, given = self.cuts[0]
         asked = {label: text for label, text in given.items() if label != "limit"}
         return (await ask(self._uncut(), name, asked)).selection.count
@@ -340,7 +340,7 @@ class Visit:
     async def find_filers(self) -> None:
         """Look up the CIKs of the companies whose filings are on the page.
 
-        They are part of the address of a filing, which every tier is told as it is told the filing's number.
+        A filing's address contains the CIK. Every tier may see it, like the filing's number.
         """
         numbers: dict[str, list[int]] = {}
         for service_id in set(self.filings.values()):
@@ -353,12 +353,12 @@ class Visit:
 
     @property
     def fixed_address(self) -> str:
-        """The address of this page on its day, in the edition that answers."""
+        """The address of this page for its day and the edition that answers."""
         day = {"as_of": self.day().isoformat()} if "as_of" in self.takes else {}
         return self.address(edition=self.call.edition.id, **day)
 
     def address(self, path: str = "", **changes: str | int | None) -> str:
-        """The address of a page; of this one, with these parameters changed, if no path is given.
+        """The address of a page; without a path, of this page with these parameters changed.
 
         An edition that the visitor pinned stays pinned.
         """
@@ -377,7 +377,7 @@ _OF_ONE_ANSWER: Final = frozenset({"part", "chart", "format", "lang"})
 
 
 def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
-    """The call of REST with the same answer, or with more rows where it cannot choose line items; or None."""
+    """The REST call with the same answer, or with more rows if it cannot choose line items; or None."""
     path = operation.path
     query: dict[str, str] = {}
     for name, text in given.items():
@@ -401,16 +401,16 @@ _LEI: Final = re.compile(r"lei:([A-Z0-9]{20})", re.ASCII)
 
 
 def filing_of(source_ref: str) -> str | None:
-    """The accession number of the filing behind a `source_ref`; None if it is of no filing with the SEC."""
+    """The accession number of the filing behind a `source_ref`; None if it is not an SEC filing."""
     match = _ACCESSION.match(source_ref, len(source_of_ref(source_ref)) + 1)
     return match[0] if match else None
 
 
 def original(sources: Mapping[str, str], filers: Mapping[str, int], source_ref: str) -> str:
-    """The filing, the indicator's page, the record, the document itself, or the publisher's site; or "".
+    """The address of the filing, indicator page, record, document or publisher's site; or "".
 
-    `filers` has the CIK of the company that a filing is about: an accession number begins with the CIK of
-    whoever sent it, often an agent, under which the SEC has no such folder.
+    `filers` has the CIK of the company that a filing is about. The accession number itself begins with the
+    sender's CIK, often an agent's, and the SEC has no folder under that.
     """
     name = source_of_ref(source_ref)
     document, _, place = source_ref[len(name) + 1 :].partition("#")

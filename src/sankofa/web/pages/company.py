@@ -45,14 +45,14 @@ _RESTATEMENTS_SHOWN: Final = "8"
 
 @page("/company/{service_id}", "as_of", "kind", "period", "beside")
 async def company(visit: Visit) -> View:
-    """The page of one company. The part `statements` is all but the control that moves the day."""
+    """The page of one company. The part `statements` is everything except the day control."""
     service_id = visit.parameters["service_id"]
     as_of = visit.day()
     context = await _statements(visit, service_id, as_of)
     context.update(await _metrics(visit, service_id, as_of))
     asked = await visit.ask("get_entity", service_id=service_id, as_of=as_of.isoformat(), shown=False)
     day_of_record = as_of.isoformat()
-    if not asked.rows:  # it was on no record that day
+    if not asked.rows:  # unknown on that day
         asked, day_of_record = await visit.ask("get_entity", service_id=service_id, shown=False), ""
     entity, successor = asked.first, asked.members["successor"]
     context["facts"], facts = await _facts(visit, service_id, as_of)
@@ -99,7 +99,7 @@ class _Known(msgspec.Struct, gc=False):
 
 
 async def _known(visit: Visit, service_id: str) -> list[_Known]:
-    """Every vintage of every figure; where the tier shows a part, those of a few line items, to see far."""
+    """Every vintage of every figure; if the tier cuts the answer, of a few line items, to go further back."""
     asked: dict[str, Any] = {"service_id": service_id, "vintages": "all"}
     rows: list[_Known] = []
     for items in [[item] for item in _TELLING] if visit.call.grant.sample else [[]]:
@@ -134,7 +134,7 @@ async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, A
 
 
 def _side_by_side(table: StatementTable, other: StatementTable) -> dict[str, Any]:
-    """The newest periods of two tables, each with its figure on either day."""
+    """The newest periods of two tables, each with its figures on both days."""
     periods = sorted({*table.periods, *other.periods}, reverse=True)[:_MOST_BESIDE]
     cells: list[dict[tuple[str, tuple[str, str]], Row | None]] = [
         {
@@ -153,7 +153,7 @@ def _side_by_side(table: StatementTable, other: StatementTable) -> dict[str, Any
 
 
 def _statement_table(visit: Visit, table: StatementTable) -> Chart:
-    """The statement with every digit, to be downloaded."""
+    """The statement with every digit, for download."""
     columns = ("line_item", "period_type", "period_end", "value_reported", "unit", "available_at", "vintage",
                "restated", "source_ref", "license_class", "observed_at")  # fmt: skip
     rows = [tuple(row[name] for name in columns) for _, line in table.lines for row in line if row]
@@ -172,7 +172,7 @@ async def _facts(visit: Visit, service_id: str, as_of: date) -> tuple[list[dict[
         name = label(visit.language, item)
         chart = small_line(f"fact-{item}", name, sorted(points.items()), visit.language.brief)
         before, now = points.get(int(same[-1]["period_end"][:4]) - 1), Decimal(same[-1]["value_reported"])
-        # Between a profit and a loss a percentage says nothing.
+        # Between a profit and a loss a percentage is meaningless.
         change = now / before - 1 if before and before > 0 and now >= 0 else None
         charts.append(chart)
         facts.append({"row": same[-1], "name": name, "chart": chart, "change": change})
@@ -180,7 +180,7 @@ async def _facts(visit: Visit, service_id: str, as_of: date) -> tuple[list[dict[
 
 
 async def _ranks(visit: Visit, entity: Row, known: list[dict[str, Any]], as_of: date) -> list[dict[str, Any]]:
-    """Some metrics beside those of the other companies of the country: the rank, of how many, the median."""
+    """Some metrics compared with the country's other companies: rank, number of companies, median."""
     ranks = []
     own = {row["metric"]: row for row in known}
     for metric in _RANKED:
@@ -207,7 +207,7 @@ async def _restatements(visit: Visit, service_id: str, as_of: date) -> list[Row]
 
 
 async def _metrics(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
-    """The metrics on a day: on a past one from what was known then, whatever was restated since."""
+    """The metrics on a day. For a past day they are computed from the figures known then."""
     is_past = as_of < visit.today
     asked = {"service_id": service_id, "as_of": as_of.isoformat(), "basis": "as_known" if is_past else ""}
     known = await visit.ask("get_metrics", shown=True, drawn=False, **asked)
@@ -243,13 +243,13 @@ def _with_definitions(rows: list[Row]) -> list[dict[str, Any]]:
 def _served_as(figure: Row) -> str:
     """The line item under which `/v1/fundamentals` serves a figure.
 
-    A statement or a metric may use it for another one: borrowings as total debt.
+    A statement or metric may use it as another line item: borrowings as total debt.
     """
     return line_item(figure["concept"]) if figure["concept"] else figure["line_item"]
 
 
 def _heat(visit: Visit, rows: list[_Known]) -> Chart:
-    """Periods against days of publication: everything that was known of this issuer."""
+    """A heat map of everything known of this issuer: periods against days of publication."""
     counts: dict[tuple[date, date], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
         cell = counts[row.period_end, row.available_at]
@@ -284,7 +284,7 @@ def _heat(visit: Visit, rows: list[_Known]) -> Chart:
 
 @page("/companies", "country", "exchange", "q", "cursor", "as_of")
 async def companies(visit: Visit) -> View:
-    """The universe as knowable on a day, or what a search finds."""
+    """The universe as knowable on a day, or the results of a search."""
     if visit.given("q"):
         address = visit.address("/search", q=visit.given("q"), country=visit.given("country"))
         return View("", "", {}, redirect=address)
@@ -304,7 +304,7 @@ _IDENTITY: Final = ("period_end", "period_start", "concept", "unit")
 
 @page("/company/{service_id}/figure", "line_item", "period_end", "period_start", "concept", "unit", "as_of")
 async def figure(visit: Visit) -> View:
-    """The vintages of one figure as steps. The part `figure` is what opens over a company's page."""
+    """The vintages of one figure as steps. The part `figure` opens on top of a company's page."""
     service_id = visit.parameters["service_id"]
     item = _served_as({name: visit.given(name) for name in ("concept", "line_item")})
     if not item:
@@ -314,7 +314,7 @@ async def figure(visit: Visit) -> View:
     newest = await _chosen(visit, service_id, item, every)
     rows = [row for row in every if all(row[name] == newest[name] for name in _IDENTITY)]
     rows.sort(key=lambda row: row["vintage"])
-    rows = rows or [newest]  # the tier holds the others back
+    rows = rows or [newest]  # the tier withholds the others
     entity = (await visit.ask("get_entity", service_id=service_id, shown=False)).first
     name = entity["legal_name"] or service_id
     known = [row for row in rows if row["available_at"] <= as_of.isoformat()]
@@ -333,9 +333,9 @@ async def figure(visit: Visit) -> View:
 
 
 async def _chosen(visit: Visit, service_id: str, item: str, every: list[Row]) -> Row:
-    """The figure that the address names: of the latest period known that day. Raises NotFound.
+    """The figure in the address, for the latest period known that day. Raises NotFound.
 
-    Where none was known that day, it is the one that became known first: no later filing changes either.
+    If none was known that day, the figure that became known first. No later filing changes either choice.
     """
     asked = {name: visit.given(name) for name in _IDENTITY if visit.given(name)}
 
@@ -379,7 +379,7 @@ _FILTERS = ("country", "service_id", "line_item", "since", "until", "min_change"
 
 @page("/restatements", *_FILTERS, "cursor")
 async def restatements(visit: Visit) -> View:
-    """A list of restatements, narrowed by country, company, line item, days and size."""
+    """A list of restatements, filtered by country, company, line item, days and size."""
     asked = visit.passed_on(*_FILTERS, "cursor")
     result = await visit.ask("get_restatements", **asked, limit=visit.most_rows(_MOST_SHOWN))
     context = {

@@ -38,7 +38,7 @@ _UNITS: Final = ("issuers", "releases", "series", "indicators")
 
 @page("/")
 async def home(visit: Visit) -> View:
-    """Search, counts, freshness, a restated figure, and how to ask from a program."""
+    """Search, counts, freshness, a restated figure, and how to call the API."""
     manifest = visit.call.edition.manifest
     rows = manifest["rows"]
     example = await revised_figure(visit)
@@ -63,7 +63,7 @@ async def home(visit: Visit) -> View:
 
 
 def countries_map(visit: Visit, countries: Mapping[str, Mapping[str, int]]) -> Chart:
-    """The countries there is something of: the darker, the more kinds of data."""
+    """The countries with data. Darker: more kinds of data."""
     language = visit.language
     tiles, table = {}, []
     for country, units in sorted(countries.items()):
@@ -80,14 +80,14 @@ def countries_map(visit: Visit, countries: Mapping[str, Mapping[str, int]]) -> C
 
 
 _ECONOMIES: Final = ("NGA", "GHA", "KEN", "ZMB", "EGY")
-"""Economies that were counted anew, the most told of first; the first that the edition holds is shown."""
+"""Economies whose GDP was rebased, best known first; the first one in the edition is shown."""
 _GDP: Final = "WDI:NY.GDP.MKTP.CD:"
 _MOST_RELEASES: Final = 40
 _WIDTH: Final = 580
 
 
 async def large_award(visit: Visit) -> dict[str, Any] | None:
-    """The largest award to a named supplier among the newest releases of a country; None without one."""
+    """The largest award to a named supplier among a country's newest releases, or None."""
     for country in await data.tender_countries(visit):
         releases = (await visit.ask("search_tenders", shown=False, country=country)).rows
         awards = [(award, row) for row in releases for award in spends(row, "buyer", set()) if award.partner]
@@ -107,7 +107,7 @@ async def revised_figure(visit: Visit) -> dict[str, Any] | None:
 
 
 async def _economy(visit: Visit, series: str) -> dict[str, Any] | None:
-    """The year of a series that was revised furthest, as it was on each day of release."""
+    """The most revised year of a series, with its value on each release day."""
     try:
         days = (await data.releases(visit, series))[-_MOST_RELEASES:]
     except NotFound:
@@ -174,13 +174,13 @@ async def search(visit: Visit) -> View:
 
 
 def _of_tenders(words: str) -> str:
-    """The words to look for in tenders: without the word itself, if there are others."""
+    """The words to search in tenders, without the word "tender" itself if there are others."""
     others = [word for word in words.split() if word.lower() not in _TENDER_WORDS]
     return " ".join(others) or words
 
 
 async def _kind(visit: Visit, row: Row) -> str:
-    """Companies with figures come before records of a register that has none."""
+    """Puts companies with figures before register records without any."""
     if row["type"] != "organisation":
         return str(row["type"])
     return "company" if await data.has_figures(visit, row["id"]) else "organisation"
@@ -196,14 +196,14 @@ HEADLINES: Final = {
     "DT.DOD.DECT.GN.ZS": "External debt, % of GNI",
     "SL.UEM.TOTL.ZS": "Unemployment, % of the labour force",
 }
-"""The indicators that a country's page begins with, in words."""
+"""The first indicators on a country's page, in words."""
 _MOST_TENDERS: Final = 5
 _MOST_RATES: Final = 4
 
 
 @page("/country/{country}")
 async def country(visit: Visit) -> View:
-    """One country, whatever there is of it."""
+    """All data about one country."""
     code = known_country(visit.parameters["country"])
     if code is None:
         raise NotFound("There is no such country.")
@@ -238,7 +238,7 @@ async def _rate(visit: Visit, entry: Row) -> dict[str, Any]:
 
 
 async def _headlines(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str, Any]]]:
-    """Annual indicators, the newest years, each as a small chart."""
+    """The newest years of annual indicators, each as a small chart."""
     charts: list[Chart] = []
     headlines: list[dict[str, Any]] = []
     for indicator, words in HEADLINES.items():
@@ -259,7 +259,7 @@ _MOST_CANDIDATES: Final = 5
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """A company or a country, and its values by year, the oldest first."""
+    """A company or country with its values by year, oldest first."""
 
     name: str
     address: str
@@ -342,7 +342,7 @@ async def _best_hit(visit: Visit, name: str) -> Row | None:
 
 
 async def _country(visit: Visit, name: str, indicator: str, as_of: date) -> Subject | None:
-    """A country by its code or its name in the visitor's language; on a past day as was known then."""
+    """A country by its code or its name in the visitor's language, with the values known on the day."""
     names = {visit.language.country(code).casefold(): code for code in alpha3_of()}
     code = known_country(name) or names.get(name.casefold())
     if code is None:
@@ -364,7 +364,7 @@ async def _country(visit: Visit, name: str, indicator: str, as_of: date) -> Subj
 def _compared_charts(
     visit: Visit, subjects: list[Subject], title: str, scale: str, units: list[str]
 ) -> list[Chart]:
-    """All lines in one chart, where they have one unit or an index, and a small chart for each."""
+    """All lines in one chart if they share a unit or are indexed, and a small chart for each."""
     lines = [
         Line(subject.name, f"c{number}", [(date(year, 12, 31), value) for year, value in subject.years])
         for number, subject in enumerate(subjects, 1)

@@ -25,13 +25,13 @@ _MOST_COUNTRIES: Final = 20
 
 @page("/macro/series/{series}", "as_of", "scale")
 async def series(visit: Visit) -> View:
-    """A series as known on a day against today's; the part `series` is what a move of the day changes."""
+    """A series as known on a day, compared with today. The part `series` changes when the day is moved."""
     key = visit.parameters["series"].upper()
     as_of = visit.day()
     then_rows = _one(await _values(visit, key, as_of, shown=True))
     today_rows = then_rows
     if as_of < visit.today:
-        # Only so many values are shown, the newest: today's are then those of the days that were known.
+        # Only the newest values are shown; today's values are then limited to the dates known on that day.
         cut = visit.call.grant.sample or len(then_rows) >= _MOST_VALUES
         span = _span(then_rows) if cut and then_rows else {}
         today_rows = _one(await _values(visit, key, visit.today, shown=True, most=_MOST_VALUES, **span))
@@ -73,7 +73,7 @@ async def series(visit: Visit) -> View:
 
 
 def _prefix(visit: Visit, key: str, name: str, country: str | None) -> str:
-    """The country of a series, where its name does not say which."""
+    """The country of a series, unless its name says it."""
     if not country or (country_name(country) or country) in name or currency_pair(key):
         return ""
     return f"{visit.language.country(country)}: "
@@ -107,7 +107,7 @@ def _points(rows: Sequence[Row]) -> list[tuple[date, Decimal]]:
 
 
 def _revisions(then: list[Row], today: list[Row]) -> list[dict[str, Any]]:
-    """The values known on the day that stand differently today."""
+    """The values known on the day that differ today."""
     now = {row["date"]: row for row in today}
     revised = []
     for row in then:
@@ -168,7 +168,7 @@ def _unit(rows: Sequence[Row]) -> str:
 
 
 def _period(row: dict[str, Any]) -> str:
-    """The period that a value is of, as short as its frequency allows."""
+    """The period of a value, as short as its frequency allows."""
     return str(row["date"])[: _SHORT_DATES.get(row["frequency"], 10)]
 
 
@@ -185,7 +185,7 @@ def _sizes(visit: Visit, revised: list[dict[str, Any]], unit: str) -> Chart:
 
 
 async def _fan(visit: Visit, key: str, releases: list[date]) -> Chart:
-    """The series as it was on several days of release, each a line."""
+    """The series on several release days, one line each."""
     step = max(1, -(-len(releases) // _MOST_LINES))
     days = releases[::-1][::step][::-1]
     lines, table, unit = [], [], ""
@@ -203,7 +203,7 @@ async def _fan(visit: Visit, key: str, releases: list[date]) -> Chart:
 
 
 async def _matrix(visit: Visit, key: str, rows: list[Row], releases: int) -> Chart:
-    """The vintages side by side, to be downloaded: the newest dates, as many as a matrix may have."""
+    """The vintages side by side, for download: as many of the newest dates as a matrix may have."""
     shown = rows[-max(MOST_CELLS // max(releases, 1), 1) :]
     span = {**_span(shown), "country": shown[0]["country"]} if shown else {}
     result = await visit.ask(
@@ -246,7 +246,7 @@ _SUBJECTS: Final = {
     "Debt and government": ("debt", "government", "tax", "revenue", "expense", "lending", "development"),
     "People": ("population", "unemployment", "labor", "life", "fertility", "employment", "access", "mobile"),
 }
-"""The words searched for under each heading, most specific first: a word of the name, or its beginning."""
+"""The words for each heading, most specific first: a word of the name, or its beginning."""
 _OTHERS: Final = "Others"
 _FIRST: Final = ("NG", "ZA", "KE", "EG")
 _MOST_AT_ONCE: Final = 2000
@@ -282,7 +282,7 @@ async def catalogue(visit: Visit) -> View:
 
 
 async def _of_country(visit: Visit, country: str) -> list[Row]:
-    """Everything of a country; where the tier shows a part of an answer, that part of each subject."""
+    """All series of a country; if the tier cuts the answer, the first ones of each subject."""
     if not visit.call.grant.sample:
         limit = visit.most_rows(_MOST_AT_ONCE)
         return (await visit.ask("list_series", country=country, limit=limit)).rows
@@ -304,7 +304,7 @@ def _by_subject(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _subject(row: Row) -> str:
-    """The heading whose word comes first in a name; the codes of the World Bank are of no help here."""
+    """The heading whose word comes first in a name; World Bank codes do not give one."""
     name = (row["name"] or row["series"]).lower()
     places = [
         (name.find(word), subject) for subject, words in _SUBJECTS.items() for word in words if word in name

@@ -26,12 +26,12 @@ from sankofa.web.visit import Row, Visit
 _MOST_REJECTS: Final = 20
 _MOST_KEYS: Final = 200
 _PARTS: Final = ("editions", "ledger.sqlite", "vault", "derived", "collect", "rejects", "shared")
-"""What takes room in HOME."""
+"""Folders that take space in HOME."""
 
 
 @page(OPERATOR, cached=False)
 async def operator(visit: Visit) -> View:
-    """What the owner looks after. Nobody else has this page."""
+    """The owner's page; hidden from everybody else."""
     if not visit.call.grant.owner:
         raise NotFound("This page is the owner's: `sankofa open` signs you in.")
     visit.refuse_lock()
@@ -55,7 +55,7 @@ async def operator(visit: Visit) -> View:
 
 
 def _sources(settings: Settings, rows: list[Row]) -> list[tuple[Source, Row, str]]:
-    """Every registered source with its row of `/v1/sources`, and when it was collected last."""
+    """Every registered source with its row of `/v1/sources` and its last collection."""
     served = {row["source_id"]: row for row in rows}
     sources = []
     for source in load_sources(settings.home).values():
@@ -75,7 +75,7 @@ class _Reject(msgspec.Struct):
 
 
 def _rejects(folder: Path) -> list[tuple[str, str, int, str]]:
-    """The newest files of rejected rows: how many rows for each reason, and where the first one is."""
+    """The newest files of rejected rows: the number of rows for each reason, and the first such row."""
     files = sorted(folder.glob("*.jsonl"), key=lambda file: file.stat().st_mtime, reverse=True)
     listed = []
     for file in files[:_MOST_REJECTS]:
@@ -97,7 +97,7 @@ def _lines(file: Path) -> Iterator[_Reject]:
 
 
 async def _keys(service: Service) -> list[tuple[KeyRecord, int | None, int | None, date | None]]:
-    """Keys that can be used, with the limit of the month, what they used of it, and the day of last use."""
+    """Usable keys with their monthly limit, usage and day of last use."""
     used = LastUsed(service.usagestore)
     keys = []
     for record in (await service.keys.list())[-_MOST_KEYS:]:
@@ -113,7 +113,7 @@ async def _keys(service: Service) -> list[tuple[KeyRecord, int | None, int | Non
 
 
 def _editions(store: Datastore) -> list[tuple[str, int, bool, str | None]]:
-    """The kept editions, each with its size, whether it is current, and the one before."""
+    """The kept editions, each with its size, its predecessor and whether it is current."""
     listed = store.list_editions()
     before = zip(listed.editions, [*listed.editions[1:], None], strict=True)
     return [(name, _size(store.edition_folder(name)), name == listed.current, one) for name, one in before]
@@ -126,7 +126,7 @@ def _disk(home: Path) -> dict[str, Any]:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder; one that goes meanwhile is not counted."""
+    """Bytes of a file, or of all files in a folder. Files removed meanwhile are not counted."""
     if path.is_file():
         return path.stat().st_size
     total = 0

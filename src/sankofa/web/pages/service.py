@@ -39,7 +39,7 @@ async def sources(visit: Visit) -> View:
 
 @page("/downloads")
 async def downloads(visit: Visit) -> View:
-    """The files, those that need no key first."""
+    """The files, open ones first."""
     files = (await visit.ask("get_export")).rows
     files.sort(key=lambda row: row["access"] != "open")
     return View("downloads.html", visit.language.text("Downloads"), {"files": files})
@@ -88,7 +88,7 @@ async def status(visit: Visit) -> View:
 
 @page("/key", cached=False, refused=False)
 async def key(visit: Visit) -> View:
-    """The visitor's key: what it may have, and how much of it is used."""
+    """The visitor's key: its limits and its usage."""
     grant, usage = visit.call.grant, visit.usage
     limits = {name: int(count) for name, count in _NUMBER.findall(usage.policy)} if usage else {}
     state = dict(usage.headers).get(b"ratelimit", b"").decode() if usage else ""
@@ -103,13 +103,13 @@ async def key(visit: Visit) -> View:
 
 @page("/quality")
 async def quality(visit: Visit) -> View:
-    """Every measure of every dataset, with what passes at a glance."""
+    """Every measure of every dataset, and whether it passes."""
     datasets = {sku: (await visit.ask("get_quality_metrics", sku=sku)).rows for sku in SKUS}
     return View("quality.html", visit.language.text("Quality"), {"datasets": datasets})
 
 
 _EXAMPLE: Final = "/v1/screen?metric=net_margin"
-"""Answered by every edition, whatever is in it."""
+"""Every edition can answer this."""
 
 
 @page("/use", "call", needs_key=False)
@@ -129,7 +129,7 @@ async def use(visit: Visit) -> View:
 
 
 def _address(path: str, query: dict[str, str]) -> str:
-    """With everything encoded that ends a text or begins a command, in any of the languages."""
+    """Encodes every character that ends a string or starts a command in any of the languages."""
     return quote(path, safe="/:%") + (f"?{urlencode(query)}" if query else "")
 
 
@@ -153,8 +153,8 @@ def _is_at(operation: Operation, path: str) -> bool:
 
 @page("/docs", "q", needs_key=False)
 async def contents(visit: Visit) -> View:
-    """The contents, or what a search of them finds."""
-    await asyncio.to_thread(documents)  # read and rendered once, which takes a second
+    """The contents, or the results of a search."""
+    await asyncio.to_thread(documents)  # takes a second, once
     words = visit.given("q").strip()
     try:
         matches = await asyncio.to_thread(search, words)
@@ -186,7 +186,7 @@ async def endpoint(visit: Visit) -> View:
 
 @page("/problems/{slug}", needs_key=False)
 async def problem(visit: Visit) -> View:
-    """What a problem means, for people; programs get it as text at the same address."""
+    """A problem explained for people; programs get it as text at the same address."""
     slug = visit.parameters["slug"]
     kind = next((kind for kind in Problem.__subclasses__() if kind.slug == slug), None)
     if kind is None:
@@ -199,7 +199,7 @@ async def problem(visit: Visit) -> View:
 
 @page("/methodology/{name*}", needs_key=False)
 async def method(visit: Visit) -> View:
-    """A method is a document for people."""
+    """Redirects to the method's page in the documentation."""
     return View("", "", {}, redirect=f"/docs/methodology/{visit.parameters['name']}")
 
 
@@ -270,7 +270,7 @@ _CHANGES_SHOWN: Final = 100
 
 @page("/company/{service_id}/changes", "since", cached=False)
 async def company_changes(visit: Visit) -> View:
-    """The figures of a company that an edition has and an earlier one had not, or the other way round."""
+    """The figures of a company that only one of two editions has."""
     visit.refuse_lock()
     service_id, since = visit.parameters["service_id"], visit.given("since")
     name = (await visit.ask("get_entity", shown=False, service_id=service_id)).first["legal_name"]
@@ -297,7 +297,7 @@ async def company_changes(visit: Visit) -> View:
 
 
 async def _figures(visit: Visit, service_id: str, edition: Edition) -> dict[tuple[Any, ...], Row]:
-    """Every vintage of every figure of a company in an edition; none where it does not know the company."""
+    """Every vintage of every figure of a company in an edition; none if the edition does not know it."""
     call = msgspec.structs.replace(visit.call, edition=edition)
     try:
         rows = await ask_rows(call, "get_fundamentals", {"service_id": service_id, "vintages": "all"})
@@ -307,7 +307,7 @@ async def _figures(visit: Visit, service_id: str, edition: Edition) -> dict[tupl
 
 
 async def _compare(visit: Visit, context: dict[str, Any]) -> None:
-    """How many rows of each kind there are in both, and the rows that differ, where the key may see them."""
+    """The number of rows of each kind in both editions, and the rows that differ if the key may see them."""
     since = visit.given("since")
     before, after = await _rows_by_kind(visit, since) or {}, visit.call.edition.manifest["rows"]
     kinds = sorted({*before, *after})
@@ -324,7 +324,7 @@ async def _compare(visit: Visit, context: dict[str, Any]) -> None:
 
 
 def _described_change(visit: Visit, change: Row) -> dict[str, Any]:
-    """A row that differs, in words: whose, what, of when, what it says now, and where it is shown."""
+    """A row that differs, in words: subject, measure, date, new value, and the page that shows it."""
     row = change["row"] or {}
     what = next((label(visit.language, row[name]) for name in _WHAT if row.get(name)), "")
     return {
@@ -356,7 +356,7 @@ def _shown_at(visit: Visit, row: Row) -> str | None:
 
 
 async def _rows_by_kind(visit: Visit, edition_id: str) -> dict[str, int] | None:
-    """How many rows of each kind a kept edition has; None if it may not be answered from any more."""
+    """The number of rows of each kind in a kept edition; None if the edition can no longer answer."""
     current = visit.service.edition.get()
     if may_name_a_person(edition_id, current.last_person_capture) and edition_id != current.id:
         return None

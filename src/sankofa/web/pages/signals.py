@@ -26,18 +26,18 @@ _DAYS: Final = frozenset(
     {"period_end", "available_at", "first_available_at", "date", "known_at", "closed_at"}
 )
 _FIRST_CHOSEN: Final = ("revision_size", "momentum_3p", "momentum_1p", "value", "tender_count")
-"""The columns worth looking at first."""
+"""The columns to show first."""
 _BY_COUNTRY: Final = "procurement-demand"
-"""The panel that has an operation of its own, with a country."""
+"""The panel with a separate operation that takes a country."""
 _MOST_BARS: Final = 25
 _MOST_LISTED: Final = 75
 _LONGEST: Final = 18
-"""Most characters of a name or label beside a bar: two of them and a year fit there."""
+"""Most characters of a name or label beside a bar, where two of them and a year fit."""
 
 
 @page("/signals")
 async def signals(visit: Visit) -> View:
-    """The panels, with what each is."""
+    """The panels with their descriptions."""
     context = {"panels": list(panels().values())}
     return View("signals.html", visit.language.text("Signals"), context)
 
@@ -81,7 +81,7 @@ async def signal(visit: Visit) -> View:
 
 
 def _measured(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
-    """The columns that are measures: numbers, and not a rank of time."""
+    """The columns that are measures: numbers other than years."""
     measured = []
     for name in names:
         values = [row[name] for row in rows if row[name] is not None]
@@ -95,7 +95,7 @@ def _is_number(value: object) -> bool:
 
 
 def _chart(visit: Visit, title: str, rows: Sequence[Row], column: str, table: Table) -> Chart:
-    """Upright bars along time where every row is of another time; else a named bar for each."""
+    """Vertical bars along time if every row has a different time; else a named bar for each row."""
     time = next((name for name in _TIMES if rows and name in rows[0]), None)
     if time is not None and len({row[time] for row in rows}) == len(rows):
         bars = [(str(row[time]), Decimal(row[column])) for row in reversed(rows)]
@@ -116,7 +116,7 @@ def _name(visit: Visit, row: Row) -> str:
 
 
 def _briefly(name: str, value: str) -> str:
-    """A year stands for its last day, the beginning of a long name for all of it. A key stays whole."""
+    """Shortens a year's last day to the year, and a long name to its beginning. Keys are not shortened."""
     if name == "period_end":
         return value[:4]
     return value if name == "series" else shortened(value, _LONGEST)
@@ -130,7 +130,7 @@ def _address(visit: Visit, row: Row) -> str | None:
 
 @page("/screen", "metric", "country", "as_of", "beside", "order", "limit")
 async def screen(visit: Visit) -> View:
-    """A ranking, and what of it was different on another day."""
+    """A ranking, compared with that of another day."""
     slug = visit.given("metric", "net_margin")
     as_of = visit.day()
     now = await _ranking(visit, slug, as_of)
@@ -170,7 +170,7 @@ def _counts(result: Result) -> dict[str, int]:
 
 
 def _joined(now: Result, then: Result | None) -> list[dict[str, Any]]:
-    """The ranking with that of the other day at each issuer."""
+    """The ranking, with each issuer's rank on the other day."""
     before = {row["service_id"]: row for row in then.rows} if then else {}
     joined = []
     for row in now.rows:
@@ -181,14 +181,14 @@ def _joined(now: Result, then: Result | None) -> list[dict[str, Any]]:
 
 
 def _why(now: Row, then: Row | None) -> str:
-    """Why an issuer's own value is another: restated, or of a newer year; empty if it is the same."""
+    """Why an issuer's value differs: restated, or a newer year; empty if it is the same."""
     if then is None or now["value"] == then["value"]:
         return ""
     return "restated" if now["period_end"] == then["period_end"] else "newer"
 
 
 def _ranking_chart(visit: Visit, slug: str, rows: list[dict[str, Any]]) -> Chart:
-    """The ranking as bars, with what each row of the table has."""
+    """The ranking as bars, with the fields of each row."""
     columns = ("rank", "service_id", "legal_name", "country", "value", "period_end", "available_at")
     bars = []
     for row in rows[:_MOST_BARS]:
@@ -204,6 +204,6 @@ def _ranking_chart(visit: Visit, slug: str, rows: list[dict[str, Any]]) -> Chart
 
 
 def _left(now: Result, then: Result) -> list[dict[str, Any]]:
-    """Issuers that are in the other ranking only."""
+    """Issuers only in the other ranking."""
     here = {row["service_id"] for row in now.rows}
     return [row for row in then.rows if row["service_id"] not in here]

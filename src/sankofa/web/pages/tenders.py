@@ -1,5 +1,5 @@
-"""Public tenders, newest first; one process with its releases; and buyers and suppliers, each with what was
-spent by year, with whom, and on what."""
+"""Public tenders, newest first; one process with its releases; and buyers and suppliers, with spending
+by year, counterparty and category."""
 
 import re
 from collections import defaultdict
@@ -90,11 +90,11 @@ async def tenders(visit: Visit) -> View:
 async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[list[Row], bool]:
     """The processes that match, each by its newest matching release, in an order; and whether there are more.
 
-    By closing date: what is open, the soonest first, then what closed last. What has no value comes last.
+    By closing date: open processes, soonest first, then closed ones, latest first. Missing values come last.
     """
     today = visit.today.isoformat()
     questions = [dict(asked)]
-    if sort == "closing":  # in a long list what is open may be far behind the newest releases
+    if sort == "closing":  # in a long list, open processes may be far behind the newest releases
         questions.insert(0, {**asked, "closing_from": max(today, str(asked["closing_from"]))})
     processes: dict[str, Row] = {}
     cut = False
@@ -115,7 +115,7 @@ async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[li
 
 
 async def _newest_matching(visit: Visit, asked: Mapping[str, Any], *, shown: bool) -> tuple[list[Row], bool]:
-    """The newest releases that match, as many as a page sorts; and whether there are more."""
+    """The newest matching releases, as many as a page sorts, and whether there are more."""
     asked = {**asked, "detail": "compact", "limit": visit.most_rows(_SORTED_AT_ONCE)}
     rows, more = await visit.ask_pages("search_tenders", _PAGES_SORTED, shown=shown, **asked)
     visit.cuts.clear()  # more than the first answer is read, and the page says where that ends
@@ -123,7 +123,7 @@ async def _newest_matching(visit: Visit, asked: Mapping[str, Any], *, shown: boo
 
 
 async def _closing(visit: Visit, country: str) -> list[dict[str, Any]]:
-    """The processes that close within a week by their newest release, those that close first at the top."""
+    """The processes that close within a week by their newest release, soonest first."""
     week = visit.today + timedelta(days=_WEEK)
     result = await visit.ask(
         "search_tenders",
@@ -141,14 +141,14 @@ async def _closing(visit: Visit, country: str) -> list[dict[str, Any]]:
 
 
 async def _newest(visit: Visit, row: Row) -> Row:
-    """The newest release of a process, which may have moved the day on which it closes."""
+    """The newest release of a process, which may have moved its closing day."""
     asked = {"country": row["country"], "ocid": row["ocid"], "detail": "compact", "limit": "1"}
     return (await visit.ask("search_tenders", shown=False, drawn=False, **asked)).first
 
 
 def listed(visit: Visit, row: Row) -> dict[str, Any]:
-    """A release as a list shows it. Where the title is a reference number, what is bought comes first; where
-    that is not published either, the buyer."""
+    """A release for a list. If the title is a reference number, the description comes first, or the buyer if
+    there is no description."""
     title, description = row["title"] or row["ocid"], _description(row)
     heading, below = title, description
     if not _WORDS.search(title):
@@ -187,7 +187,7 @@ class ProcessState(msgspec.Struct, frozen=True):
 
 
 def process_state(status: str | None, closing: str | None, awarded: bool, day: date) -> ProcessState:
-    """A portal leaves a tender `active` long after it closed: the closing day decides."""
+    """Portals leave tenders `active` long after they close, so the closing day decides."""
     if status in _ENDED:
         return ProcessState(status, closing)
     if awarded:
@@ -200,7 +200,7 @@ def process_state(status: str | None, closing: str | None, awarded: bool, day: d
 
 @page("/tender/{country}/{ocid*}", "as_of")
 async def tender(visit: Visit) -> View:
-    """One process as it stood on a day: what its releases add up to, and what each changed."""
+    """One process as it stood on a day: the compiled release, and the changes of each release."""
     ocid, country = visit.parameters["ocid"], visit.parameters["country"]
     day = visit.day()
     as_of = visit.given("as_of")
@@ -277,13 +277,13 @@ def _dated(part: Row, field: str) -> Row:
 
 
 def _names(organisations: list[Row] | None, names: Mapping[str, str | None]) -> list[str]:
-    """The names that may be served of those referred to."""
+    """The referenced names that may be served."""
     served = (one.get("name") or names.get(str(one.get("id"))) for one in organisations or [])
     return list(dict.fromkeys(name for name in served if name))
 
 
 async def _releases(visit: Visit, country: str, ocid: str, to: str) -> tuple[list[Row], bool]:
-    """The releases of a process, the newest first; and whether there are more than a page has room for."""
+    """The releases of a process, newest first, and whether there are more than fit on a page."""
     asked: dict[str, Any] = {
         "country": country,
         "ocid": ocid,
@@ -321,7 +321,7 @@ _ROLES: Final = ("buyer", "supplier", "tenderer", "procuringEntity")
 
 @page("/parties", "country", "role", "cursor", "limit")
 async def parties(visit: Visit) -> View:
-    """Those with most releases first; who is no organisation is not among them."""
+    """Most releases first. Only organisations are listed."""
     asked = visit.passed_on("country", "role", "cursor") | {"limit": visit.limit()}
     result = await visit.ask("get_resolved_parties", **asked)
     context = {
@@ -342,7 +342,7 @@ _OTHER: Final = {"buyer": "supplier", "supplier": "buyer"}
 
 
 class Spend(NamedTuple):
-    """The value of one award: its year, its currency, and the other side of it."""
+    """The value of one award, with its year, currency and counterparty."""
 
     year: str
     currency: str
@@ -445,10 +445,10 @@ def _published(row: Row, role: str, names: set[str]) -> str | None:
 
 
 def _partners(awards: Sequence[Spend]) -> list[dict[str, Any]]:
-    """For each currency the other side of the awards, largest first, and how concentrated the spend is.
+    """For each currency the counterparties, largest first, and the concentration of spending.
 
-    Concentration is the Herfindahl-Hirschman index of those named: the sum of their squared shares, 1 where
-    one has all; None if nobody is named. Those not named may be many, so they are not one of them.
+    Concentration is the Herfindahl-Hirschman index of the named counterparties: the sum of their squared
+    shares, 1 if one has everything; None if nobody is named. Unnamed ones may be many, so they are left out.
     """
     by_currency: defaultdict[str, defaultdict[str, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
     for award in awards:
@@ -475,7 +475,7 @@ def _partners(awards: Sequence[Spend]) -> list[dict[str, Any]]:
 
 
 def _by_year(visit: Visit, years: dict[tuple[str, str], Decimal]) -> Chart:
-    """The currency with most years as bars; every figure in its table."""
+    """Bars for the currency with most years; the table has every figure."""
     currencies = sorted({currency for _, currency in years})
     shown = max(currencies, key=lambda one: sum(c == one for _, c in years), default="")
     bars = [(year, amount) for (year, currency), amount in sorted(years.items()) if currency == shown]
