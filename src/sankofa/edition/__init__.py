@@ -2,5 +2,5 @@
 
 - `format`: the encodings, keys and rules that a builder and a reader share;
 - `write`: builds an edition from the ledger; no server imports it;
-- `read`: reads an edition; knows neither the ledger nor how an edition is built.
+- `read`: reads an edition; does not import the ledger or the builder.
 """

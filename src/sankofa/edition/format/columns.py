@@ -69,7 +69,7 @@ def _field_type(field: inspect.Field) -> FieldType:
 
 
 def unwrapped(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], dict[str, Any]]:
-    """A type without metadata and null; the schema of the metadata, and its other content."""
+    """A type without metadata and null, the metadata's schema, and the rest of the metadata."""
     schema: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     while True:
@@ -137,7 +137,7 @@ class Column(NamedTuple):
 
 
 class RowFilter(NamedTuple):
-    """The rows of a key in an answer: those visible to these modes on a day, with a tag."""
+    """Selects the rows of an answer: the rows of a key visible to these modes on a day, with a tag."""
 
     kind: str
     key: str
@@ -161,14 +161,14 @@ def columns_of(shape: type[Row]) -> tuple[Column, ...]:
 
 
 def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Sequence[Any]]:
-    """The values of each column of a JSON list. Other types than the exact ones are JSON text."""
+    """The values of each column of a JSON list. Types without an exact Arrow type are JSON text."""
     read = _decoder(columns, *exact).decode(rows)
     if not read:
         return [()] * len(columns)
     values: list[Sequence[Any]] = [*zip(*map(msgspec.structs.astuple, read), strict=True)]
     for number, column in enumerate(columns):
         if column.type not in exact:
-            texts = b"\x1f".join(values[number]).decode().split("\x1f")  # which JSON has nowhere
+            texts = b"\x1f".join(values[number]).decode().split("\x1f")  # which never occurs in JSON
             values[number] = [None if text == _NULL else text for text in texts]
     return values
 
@@ -242,7 +242,7 @@ def read_stored(columns: bytes | memoryview) -> "pyarrow.Table":
 
 
 def in_force(stored: Iterable[bytes]) -> "pyarrow.Table":
-    """The rows of stored columns that are still in force."""
+    """The rows of stored columns that are still current."""
     import pyarrow
     from pyarrow import compute
 
@@ -305,7 +305,7 @@ def _decoder(columns: tuple[Column, ...], *exact: type) -> msgspec.json.Decoder[
 
 
 def _text_of(column: Column) -> str:
-    """What a text column holds in JSON."""
+    """Kind of JSON content in a text column."""
     if column.type is Decimal:
         return "number"
     return "nested" if column.type is msgspec.Raw else "same"

@@ -1,13 +1,13 @@
-"""Red flags as an edition stores them: what each subject is compared by, from which day until which.
+"""Red flags as stored in an edition: the compared values of each subject, with their days.
 
 - `flag_day`: a country leads to its thresholds, each visible from one day with a release to the next;
-- `flag`: a country leads to a `FlagRecord` for everything that stands out on some day, in served order;
+- `flag`: a country leads to a `FlagRecord` for each subject that stands out on some day, in served order;
 - `flag_party`: a party leads to its `PartyRecord`;
 - `flag_filter`: a name or id of a buyer or supplier leads to triples: the number of a flag record, and the
   days [first, until) on which it is about that party.
 
-A record has the inputs of an indicator. Whether they stand out follows from the thresholds of the day, which
-are compared when somebody asks. So a threshold that moves every day adds nothing to the records.
+A record has the inputs of an indicator. They are compared with the thresholds of the day on request, so a
+threshold that moves every day adds nothing to the records.
 """
 
 from bisect import bisect_right
@@ -69,16 +69,16 @@ class Flag(NamedTuple):
 
 
 class ProcessStep(msgspec.Struct, array_like=True, gc=False):
-    """A process that stands out on the days [first, until), or does by the thresholds of some of them."""
+    """A process that may stand out on the days [first, until), depending on each day's thresholds."""
 
     first: int
     until: int
     value: float
     threshold: float | None
     inputs: bytes
-    """A JSON object, as it is served."""
+    """A JSON object, as served."""
     currency: str
-    """Bids are compared in this one; empty where prices do not matter."""
+    """Currency in which bids are compared; empty if prices do not matter."""
     name: str | None
     source: FlagSource
 
@@ -96,7 +96,7 @@ class TendererStep(msgspec.Struct, array_like=True, gc=False):
 
 
 class PartyStep(NamedTuple):
-    """Days on some of which a party stands out."""
+    """A span of days; the party stands out on some of them."""
 
     first: int
     until: int
@@ -177,7 +177,7 @@ flag_record: Final = msgspec.msgpack.Decoder(FlagRecord).decode
 
 
 class PartyRecord(msgspec.Struct, array_like=True, gc=False):
-    """What indicators compare of a party, each with the day from which on it is so, and its names."""
+    """The values by which indicators compare a party, each with its first day, and the party's names."""
 
     entered: list[int]
     """Triples of a day, processes won, and processes with a valid bid."""
@@ -186,9 +186,9 @@ class PartyRecord(msgspec.Struct, array_like=True, gc=False):
     classes: list[tuple[int, int, int, list[str]]]
     """A day, processes with an award, the number of classifications, and the first of these."""
     names: list[tuple[str | None, str | None]] = []
-    """Each name that it has in releases, with its service_id; only where it ever stands out."""
+    """Each name of the party in releases, with its service_id; only if it ever stands out."""
     origins: list[FlagSource] = []
-    """The files of the releases that name it: the `source_ref` up to the place in the file."""
+    """The files of the releases that name the party: the `source_ref` without the location in the file."""
     named: list[tuple[int, int, int, str]] = []
     """A day, the numbers of a name and of an origin, and the place in the file."""
 
@@ -225,7 +225,7 @@ PartyNames = dict[str, tuple[str | None, str | None]]
 
 
 def party_names(facts: ProcessFacts, service_ids: dict[str, str]) -> PartyNames:
-    """The parties of a process by their ids, each with the first name that it has and its service_id."""
+    """The parties of a process by id, each with its first name and its service_id."""
     names: dict[str, str | None] = {}
     for one in facts.references():
         if one.id or one.id == 0:

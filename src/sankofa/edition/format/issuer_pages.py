@@ -1,33 +1,32 @@
 """Issuers: pages of them, their histories, and the screen index.
 
-A page has the constant part of each row, and its changing part from each day on. It is text: the beginning of
-each row, after a comma, as far as it is the same on every day, then the end of the row for each step of each
-issuer. A row on a day is two slices of the page.
+A page has the constant part of each row, and its changing part from each day on. It is text: the constant
+beginning of each row, after a comma, then the end of the row for each step of each issuer. A row on a day is
+two slices of the page.
 
 Its index has 32-bit numbers: number of issuers; number of steps; the start of each beginning, and the end of
 the last; the same for the steps; the days of the steps in order; the numbers of those steps; the issuer of
 each, as a byte; and after every `_MARK` of them the current step of each issuer. So reading the page of a day
 takes one mark and a few changes, however long the histories are.
 
-A history has what was known of an issuer from each day on: its metrics, and its line items of full years.
-There is one record for each issuer, by service_id, with a list of steps for each column. A step lasts until
-the next, so the cell of a day is found by binary search.
+A history has the known metrics and full-year line items of an issuer from each day on. There is one record
+for each issuer, by service_id, with a list of steps for each column. A step lasts until the next, so the cell
+of a day is found by binary search.
 
 The screen index: the values of a metric in order of size, by country and year.
 
 A screen is a metric, a country (or all) and a day. Each metric, country and calendar year in which anything
 changes has one page. It lists the values valid on any day of that year, largest first, ties by service_id:
 their order from the smallest, the last day of the year of each, the days on which each is valid, and from
-each day on the number of issuers in each state (a value, or a reason for none). Days and counts are there
-twice: for `basis=current` and for `basis=as_known`. A year without a page is as the end of the last year
-before it.
-The byte ranges of the rows, which are those of `/v1/metrics`, are stored apart under the same key, because an
+each day on the number of issuers in each state (a value, or a reason for none). Days and counts are stored
+twice: for `basis=current` and for `basis=as_known`. A year without a page is the same as the end of the last
+year before it. The byte ranges of the `/v1/metrics` rows are stored separately under the same key, because an
 added row moves the other rows of its issuer. The top of a screen is the first values that are valid on the
 day: nothing is sorted, grouped or counted.
 
-One byte, the mark, says on which of sixteen days a value is valid: there are 136 stretches of days within
-sixteen, and none. The marks of all values for the same days are consecutive, so one translation of bytes
-finds the values that are valid on a day, and only those are unpacked.
+One byte, the mark, gives the days out of sixteen on which a value is valid: there are 136 stretches within
+sixteen days, and the empty one. The marks of all values for the same days are consecutive, so one translation
+of bytes finds the values that are valid on a day, and only those are unpacked.
 
 Layout of a page, in little-endian 32-bit words: for each basis number of days, the days, per day a count for
 each state; number of values; the order from the smallest; the last day of the year of each value; then, in
@@ -150,7 +149,7 @@ class IssuerPage:
         return self._beginnings[number]
 
     def rows_on(self, text: RowSlice, day: int, wanted: Sequence[int], room: int) -> IssuersKnown:
-        """The first `room` of the wanted issuers that are known on a day; `text` is that of the page."""
+        """The first `room` wanted issuers known on a day; `text` is the text of the page."""
         state = self._state_on(day)
         known = [number for number in wanted if state[number] != _UNKNOWN] if _UNKNOWN in state else wanted
         shown, ends = known[:room], self._bounds
@@ -175,13 +174,13 @@ MOVED_ISSUERS: Final = "issuer-moved"
 
 
 class MovedIssuer(msgspec.Struct, frozen=True, array_like=True):
-    """An issuer on days when it was in another country than today."""
+    """An issuer on days when its country was different from today's."""
 
     number: int
     first: int
     until: int
     before: int
-    """Number of the issuer that it came before."""
+    """Number of the issuer that followed it in the list."""
     key: tuple[str, str]
     """Its country (none sorts last) and service_id."""
 
@@ -194,10 +193,10 @@ HISTORIES: Final = "history"
 NOT_KNOWN: Final = "not_known"
 """Why a cell is missing: no figure of the line item, or no observation of the series, was known that day."""
 MISSING: Final = (NOT_KNOWN, *REASONS.values())
-"""Reasons; a step has the position of its own. Those of metrics are at the number of their `State`."""
+"""Reasons; a step has the position of its reason. Reasons for metrics are at the number of their `State`."""
 
 CellStep = tuple[int, int, int, str]
-"""First day; last day of the year, 0 for no value; number of the origin, or of the reason; value as JSON."""
+"""First day; last day of the year (0 for no value); number of the origin or reason; value as JSON."""
 CellOrigin = tuple[str, str, str, str]
 """source_ref, license_class, observed_at, and the unit; empty for a metric."""
 
@@ -208,7 +207,7 @@ class IssuerHistory(msgspec.Struct, frozen=True, array_like=True):
     names: bytes
     """service_id, legal_name and country as members of a row."""
     origins: list[CellOrigin]
-    """The first one is that of its first figure."""
+    """The first is the day of the issuer's first figure."""
     columns: dict[str, msgspec.Raw]
     """The steps of each column, by slug of the metric or name of the line item."""
 
@@ -224,7 +223,7 @@ _FIGURE_BREAK: Final = b",\n"
 
 
 class _StoredConcept(msgspec.Struct, frozen=True, array_like=True):
-    """The figures of one concept in one unit, which end at a byte of the text of all."""
+    """The figures of one concept in one unit, and the byte where they end in the whole text."""
 
     taxonomy: str
     tag: str
@@ -248,7 +247,7 @@ class CompanyConcept(NamedTuple):
 
 
 def pack_company_facts(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """A list of concepts and their text, as `company_facts` gives them, are one block."""
+    """One block has a list of concepts and their text, from `company_facts`."""
     concepts, text = entries
     yield concepts.row, text.row
 
@@ -288,9 +287,9 @@ SCREEN_RANGES = "screen-ranges"
 AS_OF = b'"as_of":"0001-01-01","age_days":0'
 """Placeholder for the applied day and the age in a stored row; inside a text its quotes would be escaped."""
 UNDATED = b"{" + AS_OF + b","
-"""The beginning of a row: the day comes first, so that a screen can leave it out."""
+"""The start of a row. The day comes first, so that a screen can leave it out."""
 PERIOD_END = b'"period_end":"'
-"""Comes before the last day of the year in a stored row; the first one is that of the row itself."""
+"""Precedes the last day of the year in a stored row; the first match belongs to the row itself."""
 STATES = len(State)
 BYTE_RANGE = struct.Struct("<3I")
 """Block, start and end of the row of a value, after its day."""

@@ -1,5 +1,5 @@
-"""The layout version, the names of editions, the kinds of rows in one, the keys that lead to them, and
-the records of the search index.
+"""The layout version, the names of editions, their kinds of rows with their keys, and the records of the
+search index.
 
 The name of an edition has the instant of the ledger, its last capture, and a digest of the content.
 """
@@ -22,19 +22,19 @@ LAYOUT: Final = 17
 
 ENTITIES: Final = "entity"
 RELATIONS: Final = "relation"
-"""By service_id, its successors, predecessors and parents, each on the days on which it was."""
+"""By service_id, its successors, predecessors and parents, each with its days."""
 KNOWN: Final = "known-day"
-"""From which day on organisations are known: `ids`, `days` in the same order, and the `dated` numbers."""
+"""The first days of organisations: `ids`, `days` in the same order, and the `dated` numbers."""
 TENDER_KNOWN: Final = "tender-known-day"
 """The same for the parties of releases, by the first release that names each."""
 STATES: Final = "entity-state"
-"""By service_id, the rows of an organisation that changed, each with the day from which on it is known."""
+"""By service_id, the changed rows of an organisation, each with its first day."""
 SERIES_KNOWN: Final = "series-known-day"
-"""The first day of each entry of the series catalogue; by its number, its days of release."""
+"""The first day of each entry of the series catalogue; by number of an entry, its days of release."""
 TENDERS: Final = "tender"
 PROCESSES: Final = "tender_process"
 PROCESS_FACTS: Final = "process_facts"
-"""By country, its processes in the order of their ocids: what indicators read in their releases."""
+"""By country, the input of indicators from its processes, in the order of their ocids."""
 TENDER_FILTERS: Final = "tender_filter"
 """By `filter_key`, the numbers of the rows with a value; by `filter_column`, a number for every row."""
 MACRO_ANNUAL: Final = "macro-annual"
@@ -76,7 +76,7 @@ PAID: Final = 2
 
 
 def annual_key(country: str, indicator: str) -> str:
-    """The key of an indicator in a country, or of the list of all with one of them (empty: any)."""
+    """The key of an indicator in a country; with one of them empty, of the list for the other."""
     return f"{country}|{indicator}"
 
 
@@ -95,7 +95,7 @@ def macro_key(country: str, measure: str, mode: str) -> str:
 
 
 def order_key(country: str, *, dated: bool) -> str:
-    """All macro facts of a country in one order, or only the dated ones."""
+    """All macro facts of a country in order, or only the dated ones."""
     return f"{country}|dated" if dated else country
 
 
@@ -105,7 +105,7 @@ def listed_under(country: str | None, exchange: str | None) -> str:
 
 
 def restatement_list(country: str, year: int) -> str:
-    """The restatements of a year, of one country or of all (empty)."""
+    """The restatements of a year, for one country or for all (empty)."""
     return f"{country}|{year}"
 
 
@@ -143,7 +143,7 @@ def filter_column(country: str, field: str) -> str:
 
 
 def size_of(amount: Decimal | None) -> int:
-    """A 32-bit number that never falls while amounts rise; near amounts may share one. 0 for unknown."""
+    """A 32-bit number that grows with the amount; close amounts may share a number. 0 for unknown."""
     if amount is None:
         return 0
     try:
@@ -181,7 +181,7 @@ def may_name_a_person(edition: str, last_person_capture: int) -> bool:
 
 
 def may_hold(manifest: Mapping[str, Any], source_ids: Collection[str]) -> bool:
-    """Whether an edition may hold rows of one of these sources. One that lists no sources may hold any."""
+    """Whether an edition may hold rows from one of these sources. Without a list of sources it may."""
     held = manifest.get("sources")
     return bool(source_ids) if held is None else not set(held).isdisjoint(source_ids)
 
@@ -191,7 +191,7 @@ def holds_withdrawn(
 ) -> bool:
     """Whether an edition may hold a file that a later manifest withdraws everywhere.
 
-    Its ledger had the file, and not yet the withdrawal.
+    True if its ledger had the file but not yet the withdrawal.
     """
     return any(
         withdrawal["everywhere"]
@@ -259,5 +259,5 @@ def former_scope(country: str) -> str:
 
 
 def bucket(form: str, buckets: int) -> int:
-    """The bucket of a word, or of a form of it with one letter left out."""
+    """The bucket of a word, or of the word with one letter left out."""
     return crc32(form.encode()) % buckets

@@ -3,12 +3,12 @@ facts.
 
 A column holds the rows of one series, or of one indicator in one country, newest first. Every filter of
 /v1/macro except the days selects whole columns. So rows are stored once, by column, and each combination of
-filters has a list, in served order, of the columns it admits. An answer is one page of a list and a few
-blocks, however many columns there are.
+filters has a list of its columns in served order. An answer is one page of a list and a few blocks, for any
+number of columns.
 
-A block of a column holds the vintages in force, newest first, and after them the replaced ones, each with its
-day and the days [first, until) on which it is visible. Once nothing changes any more, and wherever no newer
-row was known sooner than an older one, an answer is one slice of the first part.
+A block of a column holds the current vintages, newest first, then the replaced ones, each with its day and
+the days [first, until) on which it is visible. For days after the last change, if no newer row was known
+before an older one, an answer is one slice of the first part.
 
 A block of `fact_order` has five columns of 32-bit numbers: the days [first, until) of each fact, and the
 block, start and end of its row.
@@ -34,7 +34,7 @@ ROWS_IN_A_BLOCK = 128
 _COLUMNS_ON_A_PAGE = 16
 _HEADER = struct.Struct(
     "<HHi"
-)  # rows in force; rows replaced; from which day on the first part is the answer
+)  # current rows; replaced rows; first day on which the first part is the answer
 _SIZE = _HEADER.size
 
 
@@ -49,7 +49,7 @@ class SeriesSummary(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DayRange(NamedTuple):
-    """A question about days: known on one day, dated from `since` up to `until`."""
+    """A query by days: rows known on one day and dated from `since` to `until`."""
 
     known_on: int
     since: int = 0
@@ -66,7 +66,7 @@ def summary_of(key: str, entries: Sequence[Entry]) -> SeriesSummary:
 
 
 def block_days(entries: Sequence[Entry]) -> bytes | None:
-    """The day of the first row of each block of a column; None if it has one block."""
+    """The day of the first row of each block of a column; None for a single block."""
     if len(entries) <= ROWS_IN_A_BLOCK:
         return None
     return first_day_of_blocks([entry.tag for entry in entries], ROWS_IN_A_BLOCK)
@@ -100,7 +100,8 @@ def pack_series(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def select(block: Block, span: DayRange, room: int) -> tuple[list[RowSlice], int, bool]:
-    """The first rows of a block within a span, as slices of wire bytes; their number; and if more follow."""
+    """The first rows of a block within a span, as slices of wire bytes; their number; and whether more
+    follow."""
     known_on, since, until = span
     index, rows = block
     count, replaced, settled = _HEADER.unpack_from(index)
@@ -150,7 +151,7 @@ def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
 def list_pages(
     columns: Iterable[SeriesSummary], filters: Callable[[SeriesSummary], Iterable[str]]
 ) -> Iterator[tuple[str, Iterator[Entry]]]:
-    """Pages of columns, in the given order, for every list; `filters` gives the lists of a column."""
+    """Pages of columns, in the given order, for every list; `filters` returns the lists of a column."""
     listed: defaultdict[str, list[SeriesSummary]] = defaultdict(list)
     for one in columns:
         for key in filters(one):
@@ -196,7 +197,7 @@ def rows_on_release_page(page: bytes | memoryview) -> Iterator[bytes]:
 
 
 class ListedRelease(NamedTuple):
-    """A day of release before it is put on a page."""
+    """A day of release before it is placed on a page."""
 
     day: int
     added: int
@@ -204,7 +205,7 @@ class ListedRelease(NamedTuple):
     series: int
     """Position of its series under the key."""
     around: tuple[str, str]
-    """The beginning of its row: before the location, and after it."""
+    """The beginning of the row: the text before and after the location."""
     location: str
     """As JSON text, without quotes."""
 
@@ -231,8 +232,8 @@ class RateInput(msgspec.Struct, frozen=True, array_like=True):
     key: str
     """Key of the series in `macro-series`."""
     inverted: bool
-    """True if the series is the price of the currency in the other (`FX.NGN.USD` of NGN), not units of the
-    currency for one of the other."""
+    """True if the series is the price of the currency in the other currency (`FX.NGN.USD` for NGN); False if
+    it is units of the currency for one unit of the other."""
 
     @property
     def series(self) -> str:

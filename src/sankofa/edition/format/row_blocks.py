@@ -7,9 +7,9 @@ a day, it holds the answer itself: the days on which the answer changes, and the
 between two changes. A point-in-time answer is then a few slices; no row is decoded or encoded at request
 time.
 
-`RowOrder` describes the order of the rows of a list by their fields. A cursor stores the sort key of the last
-row served. Every edition stores its rows in this order, so a sort key leads to the same position in any
-edition, whether or not the row itself is still there.
+`RowOrder` orders the rows of a list by their fields. A cursor stores the sort key of the last row served.
+Every edition uses this order, so a sort key leads to the same position in any edition, even if the row is
+gone.
 """
 
 import struct
@@ -34,7 +34,7 @@ _LATEST = int(Mode.LATEST)
 _TARGET_BYTES = 64 * 1024
 _MOST_ROWS = 512
 _MOST_STRETCHES = 64
-_HEADER = struct.Struct("<Ii")  # rows; stretches, or -1 where they are not worked out
+_HEADER = struct.Struct("<Ii")  # rows; stretches, or -1 if not computed
 _SIZE = _HEADER.size
 _DAY = struct.Struct("<i")
 
@@ -74,7 +74,7 @@ def pack(entries: Iterable[Entry], rows_per_block: int = 0) -> Iterator[tuple[by
 def _block(entries: list[Entry]) -> tuple[bytes, bytes]:
     """The index has a header; per row first, until, end of its bytes, modes, tag; then the stretches.
 
-    A single row that is always visible has no index; most of an edition's small records are one.
+    A single row that is always visible has no index; most small records of an edition are such rows.
     """
     if len(entries) == 1 and entries[0][1:] == _ALWAYS:
         return b"", entries[0].row
@@ -133,7 +133,7 @@ def slices_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]
 def first_rows(
     ends: Sequence[int], slices: Iterable[tuple[int, int]], room: int
 ) -> Iterator[tuple[int, int]]:
-    """The byte ranges of the first `room` rows, out of those of `slices_of`."""
+    """The byte ranges of the first `room` rows among those from `slices_of`."""
     for start, end in slices:
         if not room:
             return
@@ -201,7 +201,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
 def select_where(
     block: Block, day: int, modes: int, tag: int, room: int, where: Callable[[bytes], bool]
 ) -> tuple[list[RowSlice], int]:
-    """As `select`, for the rows whose bytes pass a test. Slower: it looks at every row."""
+    """Like `select`, for rows whose bytes pass a test. Slower: it tests every row."""
     rows = [
         entry.row
         for entry in entries_of(block)
@@ -219,7 +219,7 @@ def without_first(slices: Sequence[RowSlice], number: int) -> list[RowSlice]:
 
 
 def between(block: Block, first: int, end: int) -> RowSlice:
-    """The rows [first, end) of a block by their number in it, with the commas between them."""
+    """The rows [first, end) of a block, with the commas between them."""
     index, rows = block
     if not index:
         return rows
@@ -265,7 +265,7 @@ def row_columns(block: Block) -> RowColumns:
 
 
 Rewrite = Callable[[bytes, Sequence[int]], tuple[bytes, Sequence[int]]]
-"""Rewrites rows that end at some places; returns the rows, and where they end now. One byte separates two."""
+"""Rewrites rows with the given ends; returns the rows and their new ends. One byte separates two rows."""
 
 
 def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
@@ -290,7 +290,7 @@ def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
 
 
 def entries_of(block: Block) -> Iterator[Entry]:
-    """Every entry of a block, as it was packed."""
+    """Every entry of a block, as packed."""
     rows = block[1]
     start = 0
     for first, until, end, modes, tag in zip(*row_columns(block), strict=True):
@@ -310,7 +310,7 @@ class RowOrder:
     """Rows ordered by some of their fields. A field after `-` sorts in descending order.
 
     `a.b` is the member `b` of the object `a`; `a|b` is `b` if `a` is null. `ranks` maps values that do not
-    sort as they are written; a number with decimals has the rank `Decimal`.
+    sort as text; decimals have the rank `Decimal`.
     """
 
     def __init__(self, *fields: str, ranks: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
@@ -366,7 +366,7 @@ def _first_value(fields: Any, paths: tuple[list[str], ...]) -> int | str:
 
 
 def last_row(row_slice: RowSlice) -> bytes:
-    """The last row of a slice. All rows begin with the same member, and nothing inside them does."""
+    """The last row of a slice. All rows begin with the same member, which never occurs inside a row."""
     beginning = bytes(row_slice[:64])
     mark = b"," + beginning[: beginning.index(b":") + 1]
     for size in _TAILS:

@@ -1,12 +1,11 @@
-"""When a row is visible, where a day begins in rows ordered by day, and how much was known on each day.
+"""Visibility of rows, the first row of each day, and counts of what was known on each day.
 
-A row is visible on the days [first, until), to some modes, and has a tag to filter by. This module holds the
-one range test. Blocks, series, the order of facts, Arrow columns and the screen index each answer the same
-question with an index of their own; `tests/unit/edition/format/test_visibility.py` compares every one of them
-with it.
+A row is visible on the days [first, until), to some modes, and has a tag to filter by. This module defines
+the range test. Blocks, series, the order of facts, Arrow columns and the screen index each implement it with
+their own index; `tests/unit/edition/format/test_visibility.py` compares all of them with it.
 
-A day index has one of two shapes: the number of the first row of each day (`DayRows`), or the day of the
-first row of each block (`first_day_of_blocks`, `blocks_within`) where days are many and blocks few.
+A day index has one of two shapes: the number of the first row of each day (`DayRows`), or, if days are many
+and blocks few, the day of the first row of each block (`first_day_of_blocks`, `blocks_within`).
 
 `KnownCounts` are running totals by dataset, country and source for locked views (contract: LOCK-3), one step
 for each day on which something became known.
@@ -29,7 +28,7 @@ AS_KNOWN: Final = 64
 """The mode that sees derived rows of `basis=as_known`; LATEST sees those of `basis=current`."""
 
 KIND_MODES: Final = {"income": 8, "balance": 16, "cash": 32}
-"""The modes that see the rows of one kind of statement; LATEST sees all of them."""
+"""The modes that see rows of one kind of statement; LATEST sees all rows."""
 
 
 def visible(first: int, until: int, day: int) -> bool:
@@ -76,7 +75,7 @@ class DayRows:
         return len(self._pairs) > 0
 
     def first_row(self, day: int) -> int | None:
-        """The number of the first row of this day or of an earlier one; None if there is none."""
+        """The number of the first row on this day or earlier; None if there is none."""
         n = bisect_left(range(len(self._pairs) // 2), -day, key=lambda n: -self._pairs[2 * n])
         return None if 2 * n == len(self._pairs) else int(self._pairs[2 * n + 1])
 

@@ -1,7 +1,7 @@
 """Changes between two editions, key by key in one order, so a page costs only its own rows.
 
 Both editions are read in the order of their keys. Keys with the same digest in both are skipped. For other
-keys the rows are compared by the fields that identify them. Rows are those in force now: every vintage of a
+keys the rows are compared by the fields that identify them. Only current rows count: every vintage of a
 reported fact, the latest of a macro value, current mappings.
 """
 
@@ -48,7 +48,7 @@ class ChangePosition(NamedTuple):
     part: int = _KEY_DONE
     """The day, for tenders; `_KEY_DONE` after the key."""
     behind: "tuple[int | str, ...]" = ()
-    """Whether rows are removed ones (1) or not (0), and the sort key of the last row; empty at first."""
+    """1 for removed rows, else 0; then the sort key of the last row. Empty at first."""
 
 
 class Change(NamedTuple):
@@ -64,7 +64,7 @@ RowSlices = Sequence[RowSlice]
 """Row slices, each of one block, to be joined by commas."""
 Load = Callable[[Edition, str, int], Awaitable[RowSlices]]
 Window = Callable[[ChangePosition], tuple[tuple[int | str, ...], int]]
-"""For a part, the row after which changes are wanted, and their number."""
+"""For a part, the row after which changes are wanted, and how many."""
 
 
 class Feed(NamedTuple):
@@ -73,7 +73,8 @@ class Feed(NamedTuple):
     dataset: str
     kind: str
     identity: tuple[str, ...] | None
-    """The fields that identify the rows of a key in every edition; None if only the whole row does."""
+    """The fields that identify the rows of a key in every edition; None if only the whole row identifies
+    it."""
     load: Load
     """The rows of a part of a key."""
     order: RowOrder = RowOrder()
@@ -90,7 +91,7 @@ async def _tenders(edition: Edition, key: str, part: int) -> RowSlices:
 
 
 def whole(kind: str) -> Load:
-    """All rows of a key that are in force."""
+    """All current rows of a key."""
 
     async def load(edition: Edition, key: str, part: int) -> RowSlices:
         selection = await edition.select(kind, key, day=_AT_LAST, modes=_EVERY_MODE)
@@ -108,7 +109,7 @@ def _column(kind: str) -> Load:
 
 
 async def stored(edition: Edition, kind: str, key: str) -> RowSlices:
-    """All stored rows of a key, including those no longer in force."""
+    """All stored rows of a key, including replaced ones."""
     return [rows for _, rows in await edition.blocks(kind, key, 0, FOREVER)]
 
 
@@ -191,9 +192,9 @@ def _behind(feed: Feed, change: Change) -> tuple[int | str, ...]:
 def _window(
     begin: ChangePosition, listed: list[Change], most: int, position: ChangePosition
 ) -> tuple[tuple[int | str, ...], int]:
-    """The changes of a part that a page still needs: after the previous pages, one more than fits.
+    """The changes of a part that a page still needs: those after the previous pages, and one more than fits.
 
-    An issuer may have far more changes than a page. Making all of them would block the event loop.
+    An issuer may have far more changes than a page; computing them all would block the event loop.
     """
     return begin.behind if position[:3] == begin[:3] else (), most - len(listed) + 1
 
@@ -249,12 +250,12 @@ async def _keys(
 ) -> AsyncIterator[tuple[str, bool, int]]:
     """Every key of either edition in order, and whether both have the same blocks under it.
 
-    Many equal keys in a row are one result: the last of them and their number.
+    Consecutive equal keys give one result: the last key and their number.
     """
     while True:
         old = {} if before is None else dict(await before.digests(kind, behind, _KEYS_AT_ONCE))
         new = dict(await after.digests(kind, behind, _KEYS_AT_ONCE))
-        # Past the end of one list, a key of the other may be in both editions.
+        # Beyond the end of one list, a key of the other may still be in both editions.
         ends = [next(reversed(keys)) for keys in (old, new) if len(keys) == _KEYS_AT_ONCE]
         if new and old == new and all(new.values()):
             yield next(reversed(new)), True, len(new)
@@ -326,7 +327,7 @@ RowsByName = dict[tuple[str, ...], msgspec.Raw]
 
 
 def identified(slices: RowSlices, identity: tuple[str, ...] | None, service_id: str | None) -> RowsByName:
-    """Rows by the values of their identifying fields, in order; none if they are another organisation's.
+    """Rows by the values of their identifying fields, in order; none if they belong to another organisation.
 
     Slices are decoded one at a time, because one call on megabytes would hold the interpreter.
     """

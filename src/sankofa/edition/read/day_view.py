@@ -1,8 +1,8 @@
-"""An edition as it looks on one day: nothing that became public later is in it (contract: LOCK-2).
+"""An edition as of one day, without anything that became public later (contract: LOCK-2).
 
-Figures, series and releases are dated row by row, and every reader asks for a day. Organisations, the series
-catalogue and the search indexes are not: this view leaves out what was not known, and gives an organisation
-the names and identifiers that it had.
+Figures, series and releases are dated row by row, and every reader passes a day. Organisations, the series
+catalogue and the search indexes are not dated: this view leaves out unknown entries, and gives organisations
+the names and identifiers that they had.
 """
 
 import re
@@ -66,7 +66,7 @@ class NamesAndIdentifiers(msgspec.Struct):
     listings: list[dict[str, str]]
 
     def holds(self, id_type: str, id_value: str) -> bool:
-        """Whether an identifier was its own; the kinds that the row does not list always were."""
+        """Whether an identifier was its own; always true for kinds that the row does not list."""
         if id_type == "lei":
             return id_value == self.lei
         if id_type == "ticker":
@@ -87,12 +87,12 @@ _identified: Final = msgspec.json.Decoder(_Identified).decode
 
 
 class KnownDays(msgspec.Struct, frozen=True):
-    """From which day on each organisation is known, by its number in the search index."""
+    """The first day of each organisation, by its number in the search index."""
 
     ids: bytes
     days: "array[int]"
     dated: frozenset[int]
-    """Numbers of those whose row changed at some time."""
+    """Numbers of organisations whose row ever changed."""
     dated_ids: frozenset[bytes]
 
     def number(self, service_id: str) -> int | None:
@@ -106,7 +106,7 @@ class KnownDays(msgspec.Struct, frozen=True):
 class DayView(Edition):
     def __init__(self, edition: Edition, day: date, *, locked: bool = True) -> None:
         """`locked` is False for a question about a day that its caller may leave."""
-        # The edition itself, which is closed once nothing refers to it, also where a view is made of a view.
+        # The edition itself, even if the view is made from a view: it closes once nothing refers to it.
         whole = edition.whole if isinstance(edition, DayView) else edition
         self.whole: Edition = whole
         self.day = day.toordinal()
@@ -133,10 +133,10 @@ class DayView(Edition):
         return super().cache(name, most)
 
     async def known_days(self) -> KnownDays:
-        """Read once for an edition, and once for its locked views.
+        """Read once for an edition, and once for all its locked views.
 
-        Those have no organisation that only tenders name: a later release or register may show that its
-        number belongs to no organisation, or to another.
+        Locked views leave out organisations that only tenders name: a later release or register may show that
+        the number belongs to none, or to another.
         """
         name = (KNOWN, "", int(self.lock is not None))
         known: KnownDays | None = self.cached_parts.get(name)
@@ -157,7 +157,7 @@ class DayView(Edition):
         return known
 
     async def record_days(self, index: SearchIndex) -> "array[int]":
-        """From which day on each record of a search index is known, by number."""
+        """The first day of each record of a search index, by number."""
         if index is not MACRO_ITEMS:
             return (await self.known_days()).days
         name = (SERIES_KNOWN, "", 0)
@@ -178,7 +178,7 @@ class DayView(Edition):
         return int(count)
 
     async def names(self, number: int, country: str | None = None) -> list[str]:
-        """The names of an organisation, the legal name first; none if it was of another country."""
+        """The names of an organisation, the legal name first; none if it was in another country."""
         known = await self.known_days()
         row = await self.entity(known.ids[number * ID_LENGTH : (number + 1) * ID_LENGTH].decode())
         if row is None:
@@ -204,13 +204,13 @@ class DayView(Edition):
         return cast("bytes | None", state)
 
     async def knows(self, service_id: str) -> bool:
-        """Whether the organisation was known: as `entity`, which reads its row."""
+        """Whether the organisation was known. Like `entity`, but does not return its row."""
         if (first := await self._first_day(service_id)) is None:
             return await self.entity(service_id) is not None
         return first <= self.day
 
     async def _first_day(self, service_id: str) -> int | None:
-        """The day from which on an organisation is known; None if it has none under this id."""
+        """The first day of an organisation; None if there is none under this id."""
         if (first := self.first_days.get(service_id)) is None:
             known = await self.known_days()
             if (number := known.number(service_id)) is not None:
@@ -219,7 +219,7 @@ class DayView(Edition):
         return first
 
     async def entity_states(self, service_id: str) -> list[tuple[int, bytes]]:
-        """The rows that an organisation had up to this day, each with its first day; none for a stranger."""
+        """The rows of an organisation up to this day, each with its first day; none if it is unknown."""
         known = await self.known_days()
         number = known.number(service_id)
         if number is None and (survivor := await super().raw(ALIASES, service_id)) is not None:
@@ -231,7 +231,7 @@ class DayView(Edition):
         if number in known.dated and (stored := await super().raw(STATES, service_id)) is not None:
             states = _states(stored)
             at = max(bisect_right(states, self.day, key=lambda state: state[0]), 1)
-            shown = {max(day, first): row for day, row in states[:at]}  # of those of one day, the last
+            shown = {max(day, first): row for day, row in states[:at]}  # the last of each day
             return list(shown.items())
         blocks = await self._reader.blocks(ENTITIES, service_id, 0, 1)
         return [(first, bytes(blocks[0][1]))] if blocks else []
@@ -266,7 +266,7 @@ class DayView(Edition):
         passed: int = 0,
         form: RowForm | None = None,
     ) -> Selection | None:
-        """As `Edition.select`; organisations and their identifiers as they were known."""
+        """Like `Edition.select`, with organisations and identifiers as known on the day."""
         first: int | None = None
         if kind not in _FILTERED:
             if kind in _BY_ORGANISATION:
@@ -319,7 +319,7 @@ class DayView(Edition):
         return tuple(pack(entries, _ROWS_IN_A_BLOCK))[skip : skip + most]
 
     async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
-        """None in a locked view: they tell of the capture."""
+        """None in a locked view, because they are about the capture."""
         return () if self.lock is not None else await super().columns(row_filter)
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
@@ -332,7 +332,7 @@ class DayView(Edition):
 
 
 async def is_stranger(edition: Edition, text: str) -> bool:
-    """Whether a text is the id of an organisation that was not known on the day of a view."""
+    """Whether a text is the id of an organisation unknown on the day of a view."""
     service_id = text.upper()
     if not isinstance(edition, DayView) or not _ISSUED.match(service_id):
         return False

@@ -27,7 +27,7 @@ COUNTED: Final = (ADDED, CHANGED, "removed", RESTATED)
 _INDEXES: Final = ("identifier",)
 """Kinds that hold the rows of another kind by another key."""
 _FIRST_KEY: Final = {"tender_party": party_key()}
-"""Kinds where one key has all rows, and other keys repeat some."""
+"""Kinds with all rows under one key, and some repeated under other keys."""
 _PANELS: Final = panel_kind("")
 """Prefix of kinds that hold each row under its widest key, and again under narrower ones."""
 
@@ -45,7 +45,7 @@ class Difference(msgspec.Struct):
     added: int = 0
     changed: int = 0
     removed: int = 0
-    """Rows that are withheld now, or no longer served."""
+    """Rows now withheld or no longer served."""
     restated: int = 0
     """Added or changed figures that are a later vintage."""
     examples: list[dict[str, Any]] = []
@@ -60,7 +60,7 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
         shown: list[dict[str, Any]] = []
         only = panel_key() if _is_list(feed.kind, before, after) else _FIRST_KEY.get(feed.kind)
         panel = feed.kind.startswith(_PANELS)
-        first = panel_key() if panel else only  # or the empty key would be passed over
+        first = panel_key() if panel else only  # otherwise the empty key would be skipped
         start = ChangePosition(feed.dataset) if first is None else ChangePosition(feed.dataset, first, 0)
         async for position, changes, _ in changed_keys(feed, before, after, start):
             if only is not None and position.key != only:
@@ -91,7 +91,7 @@ def _feeds(before: Edition, after: Edition) -> list[Feed]:
 
 
 def _is_list(kind: str, *editions: Edition) -> bool:
-    """Whether it is one list that is stored with the organisations."""
+    """Whether it is a single list stored with the organisations."""
     return kind.startswith(_PANELS) and any(any(edition.segments(kind)) for edition in editions)
 
 

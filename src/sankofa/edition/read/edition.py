@@ -35,7 +35,7 @@ _MOST_KEYS = 1_000
 _MOST_PARTS = 256
 _BLOCKS_PER_YIELD = 32
 _FILTERED_BLOCKS_PER_YIELD = 8
-"""Blocks whose rows are looked at one by one: tested, or rewritten."""
+"""Most blocks whose rows are tested or rewritten one by one."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -45,17 +45,17 @@ class Selection(msgspec.Struct, frozen=True):
     count: int
     truncated: bool
     row_filter: RowFilter | None = None
-    """The filter that gives exactly these rows, if there is one."""
+    """The filter that selects exactly these rows, if there is one."""
     between: bytes = b","
     """Separator of two slices."""
     slices_per_row: int = 1
-    """Slices per row, if each is only a part of one."""
+    """Slices per row, if slices are parts of rows."""
     following: tuple[int | str, ...] | None = None
-    """Where the next rows begin; None if there are none."""
+    """Start of the next rows; None if there are none."""
     sources: Sources | None = None
     """Sources of the rows, if `row_forms` read them; None if unknown."""
     organisations: frozenset[bytes] | None = None
-    """Organisations that the rows name, if `row_forms` read them; None if unknown."""
+    """Organisations named in the rows, if `row_forms` read them; None if unknown."""
 
     @property
     def rows(self) -> bytes:
@@ -125,7 +125,7 @@ class Edition:
         self._notices = {dataset: Notice(text) for dataset, text in notices.items()}
 
     def notice(self, dataset: str) -> "Notice":
-        """The terms and attribution of a dataset; those of all data if the dataset is not known."""
+        """The terms and attribution of a dataset; those for all data if the dataset is unknown."""
         return self._notices.get(dataset) or self._notices[EVERY_SOURCE]
 
     async def file_chunks(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
@@ -199,10 +199,10 @@ class Edition:
         passed: int = 0,
         form: RowForm | None = None,
     ) -> Selection | None:
-        """The rows under a key that are visible on a day, in their order; None if there is no such key.
+        """The rows under a key that are visible on a day, in order; None if there is no such key.
 
-        `skip` blocks are left out, and the first `passed` matching rows of the next one: both come from
-        `following` of an earlier selection. In another form `where` tests rows of that form.
+        Leaves out `skip` blocks, and the first `passed` matching rows of the next block: both come from
+        `following` of an earlier selection. `where` tests rows in the requested form.
         """
         reader = self._reader if form is None else FormReader(self._reader, form)
         if limit is None and where is None and not skip and not passed:
@@ -211,7 +211,7 @@ class Edition:
         take = partial(select, day=day, modes=modes, tag=tag)
         if where is not None:
             take = partial(select_where, day=day, modes=modes, tag=tag, where=where)
-        # One more than needed, so that a key with few blocks is read once.
+        # One more than needed, so that keys with few blocks are read once.
         most = _EVERY_BLOCK if limit is None else 2 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
         slices: list[RowSlice] = []
@@ -244,7 +244,8 @@ class Edition:
             most *= 4
 
     def segments(self, kind: str) -> list[str]:
-        """The keys of a kind that is one list, in order: one, or one in each partition of organisations."""
+        """The keys of a kind that is one list, in order: a single key, or one per partition of
+        organisations."""
         if (known := self._segments.get(kind)) is None:
             known = [part["first"] for part in self.manifest["parts"] if kind in part["kinds"]]
             self._segments[kind] = known
@@ -285,7 +286,7 @@ class Edition:
     async def single_rows(
         self, kind: str, key: str, rows_per_block: int, first: int, end: int
     ) -> list[RowSlice]:
-        """As `rows`, with one slice for each row."""
+        """Like `rows`, with one slice for each row."""
         slices: list[RowSlice] = []
         for block, begin, stop in await self._blocks_between(kind, key, rows_per_block, first, end):
             starts, rows = [0, *(at + 1 for at in row_ends(block))], memoryview(block[1])
@@ -296,7 +297,7 @@ class Edition:
     async def _blocks_between(
         self, kind: str, key: str, rows_per_block: int, first: int, end: int
     ) -> list[tuple[Block, int, int]]:
-        """The blocks that have the rows [first, end) of a key, and the numbers [begin, stop) of theirs."""
+        """The blocks with the rows [first, end) of a key, and the row numbers [begin, stop) in each."""
         skip, following = first // rows_per_block, -(-end // rows_per_block)
         if first >= end:
             return []
@@ -327,7 +328,7 @@ class Edition:
         return listed
 
     async def numbers(self, kind: str, key: str, *, keep: bool = False) -> memoryview:
-        """The 32-bit numbers under a key of an index; none if there is no such key. `keep` caches them."""
+        """The 32-bit numbers under a key of an index; empty if there is no such key. `keep` caches them."""
         if (cached := self._cached_numbers.get((kind, key))) is not None:
             return cached
         blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK) or ()
@@ -340,7 +341,7 @@ class Edition:
     async def _every(
         self, reader: EditionReader | BareReader | FormReader, row_filter: RowFilter
     ) -> Selection | None:
-        """All rows in one read: the most frequent question."""
+        """All rows in one read: the most frequent request."""
         kind, key, day, modes, tag = row_filter
         blocks = await reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
@@ -365,7 +366,7 @@ class Edition:
 
     @property
     def damage(self) -> str | None:
-        """The fault that was found since it was opened."""
+        """The fault found since it was opened."""
         return self._reader.damage
 
     def scrub(self, most: int) -> None:

@@ -36,10 +36,10 @@ def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) 
 
 
 def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
-    """The current edition, or the newest older one that is whole; and what was wrong with the others.
+    """The current edition, or the newest older one that is undamaged; and the faults of the others.
 
-    Editions that a newer one withdrew are not used: they may name a natural person, or hold data that may
-    not be redistributed.
+    Editions withdrawn by a newer one are not used: they may name a natural person, or hold data that may not
+    be redistributed.
     """
     listed = store.list_editions()
     withdrawn = store.withdrawn() - {listed.current}
@@ -58,10 +58,10 @@ def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
 
 
 class EditionManager:
-    """Holds the edition that new requests are answered from, and looks for a newer one.
+    """Holds the edition that answers new requests, and checks for a newer one.
 
-    A request keeps the edition it began with: an old one is closed once nothing refers to it. Opening takes a
-    moment, so it runs in a thread.
+    A request keeps the edition it started with; an old edition closes once nothing refers to it. Opening
+    takes a moment, so it runs in a thread.
     """
 
     def __init__(self, store: Datastore, *, follows: bool = False) -> None:
@@ -127,12 +127,13 @@ class EditionManager:
         return edition
 
     def _is_withdrawn(self, edition_id: str) -> bool:
-        """Whether the store says so, perhaps before this process switched to the edition that withdrew it."""
+        """Whether the store lists it as withdrawn, perhaps before this process switches to the newer
+        edition."""
         return edition_id in self._store.withdrawn() and edition_id != self._store.list_editions().current
 
     async def known_by(self, moment: datetime) -> Edition | None:
-        """The newest edition that was published by an instant and may still be served; None if none was
-        published by then. Raises Gone if none of those is kept."""
+        """The newest edition published by an instant that may still be served; None if none was published by
+        then. Raises Gone if none of them is kept."""
         published = await asyncio.to_thread(self._store.log.published)
         then = [edition_id for at, edition_id in published if at <= moment]
         for edition_id in reversed(then):
@@ -149,7 +150,7 @@ class EditionManager:
         return await self._older.get(edition_id)
 
     async def look(self) -> None:
-        """Switch to the current edition if it is whole; otherwise stay, and try again later."""
+        """Switch to the current edition if it is undamaged; otherwise stay, and try again later."""
         try:
             listed = await asyncio.to_thread(self._store.list_editions)
         except StoreUnavailable as failure:
@@ -184,7 +185,7 @@ class EditionManager:
             _log.info("serving edition %s", self.id)
 
     def _scrub(self) -> None:
-        """Verify a little more of the served edition. Stop serving it if it is damaged."""
+        """Verify more of the served edition. Stop serving it if it is damaged."""
         self._older.check_open()
         edition = self._edition
         if edition is not None:
@@ -194,7 +195,7 @@ class EditionManager:
                 self._edition, self.id, self._try_again = None, "", 0.0
 
     def _open(self, current: str) -> tuple[Edition | None, list[str]]:
-        """Open the current edition; without one in service, an older one will do."""
+        """Open the current edition; if none is in service, also try older ones."""
         if self._edition is None:
             return open_newest_usable(self._store)
         return open_edition(self._store, current), []
@@ -203,7 +204,7 @@ class EditionManager:
         """Look for a new edition until cancelled, after the first look ends."""
         if first_look is not None:
             await asyncio.wait({first_look})
-            first_look.exception()  # the next look meets it again, and says so
+            first_look.exception()  # the next check finds the fault again and reports it
         blind = False
         while True:
             await asyncio.sleep(_LOOK_EVERY)
@@ -221,7 +222,7 @@ class EditionManager:
 class _Older:
     """The stored editions besides the current one, opened on request.
 
-    Names of unknown editions do not reach the store. Few editions are open, and one is opened at a time.
+    Names of unknown editions do not reach the store. Few editions stay open, and one is opened at a time.
     """
 
     def __init__(self, store: Datastore) -> None:
@@ -289,7 +290,7 @@ class _Older:
                 self._open.pop(edition_id, None)
 
     async def _missing(self, edition_id: str) -> Problem:
-        """The error for an edition that is not stored: no longer, or never published."""
+        """The error for an edition that is not stored: no longer kept, or never published."""
         if edition_id not in self._published and time.monotonic() - self._published_seen > _LOOK_EVERY:
             self._published = await asyncio.to_thread(self._store.published)
             self._published_seen = time.monotonic()
@@ -311,4 +312,4 @@ class _Older:
     def _forget(self, edition_id: str, done: "asyncio.Task[Edition]") -> None:
         self._opening.pop(edition_id, None)
         if not done.cancelled():
-            done.exception()  # everyone who waited for it may have left
+            done.exception()  # all waiting requests may have been cancelled

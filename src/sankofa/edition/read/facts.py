@@ -1,6 +1,6 @@
-"""Reads facts: stored ones by their day, and reported figures, which are facts in another form.
+"""Reads facts: stored facts by day, and reported figures, converted to facts.
 
-Reported figures are not stored twice: a block of them becomes facts when it is first asked for.
+Reported figures are not stored twice: a block of them is converted to facts on its first read.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ _MERGED: Final = -1
 """In place of a block number: rows are counted from the beginning of two lists."""
 NO_FACTS: Final = Selection((), 0, truncated=False)
 Start = tuple[int | str, ...]
-"""`following` of the rows before, or the result of a `find_` function; empty at the beginning."""
+"""`following` of the previous rows, or the result of a `find_` function; empty at the beginning."""
 MACRO_ORDER: Final = RowOrder(
     "-period_end", "measure", "available_at", "period_type", ranks={"available_at": bool}
 )
@@ -125,7 +125,7 @@ def _has(field: str, value: str | None) -> Callable[[bytes], bool] | None:
 
 
 def _as_facts(who: FactEntity, rows: bytes, _: Sequence[int]) -> tuple[bytes, Sequence[int]]:
-    """Rows of figures as facts, and where each of those ends."""
+    """Rows of figures as facts, and where each fact ends."""
     facts = [wire.encode(_reported(row, who)) for row in _figures(b"[%b]" % rows)]
     return b",".join(facts), [end - 1 for end in accumulate(len(one) + 1 for one in facts)]
 
@@ -154,8 +154,8 @@ async def award_facts(edition: Edition, service_id: str, day: int, most: int, st
 def released_key(selection: Selection) -> SortKey:
     """The day of the last fact, and the ids of the last few facts of that day.
 
-    Facts of a day are ordered by release, which they do not name. If the last fact is gone, the rows continue
-    after the one before it.
+    Facts of a day are ordered by release, which is not in the fact. If the last fact is gone, the rows
+    continue after the one before it.
     """
     row_slice = selection.slices[-1]
     days: list[int | str] = []
@@ -315,6 +315,6 @@ async def macro_facts(
 
 
 def _block_and_row(start: Start) -> tuple[int, int]:
-    """The block where rows continue, and how many of its matching rows were served."""
+    """The block where rows continue, and how many of its matching rows were already served."""
     block, passed = start or (0, 0)
     return int(block), int(passed)

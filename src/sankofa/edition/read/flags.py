@@ -1,4 +1,4 @@
-"""The red flags of a country on a day: what the build stored for it, compared with the day's thresholds."""
+"""The red flags of a country on a day: stored records compared with the day's thresholds."""
 
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Sequence
@@ -45,7 +45,7 @@ _processes: Final = msgspec.json.Decoder(list[ProcessReleases]).decode
 _ROLES: Final = ("buyer", "supplier")
 
 Parties = tuple[str | None, str | None]
-"""The spelling of a buyer and of a supplier that are asked for."""
+"""The requested buyer and supplier, normalised."""
 
 
 class CountryOnDay:
@@ -110,7 +110,7 @@ class CountryOnDay:
         return await last_before(is_past)
 
     async def _numbers(self, parties: Parties, block: int) -> list[int] | None:
-        """The records about these parties, from a block on; None for all."""
+        """The records about these parties, from a block on; None means all parties."""
         numbers: list[int] | None = None
         for role, asked in zip(_ROLES, parties, strict=True):
             if asked is not None:
@@ -168,7 +168,7 @@ def sort_key(record: FlagRecord | Reading) -> tuple[str, ...]:
 
 
 async def flags_on(edition: Edition, country: str, day: int) -> CountryOnDay | None:
-    """The flags of a country on a day; None if nothing is known by then."""
+    """The flags of a country on a day; None if nothing was known by then."""
     selection = await edition.select(FLAG_DAYS, country, day=day)
     if selection is None or not selection.count:
         return None

@@ -1,13 +1,12 @@
-"""The figures of an issuer in other orders than they are stored in: panels, and statements.
+"""The figures of an issuer in orders other than the stored one: panels and statements.
 
-A panel has one row for each issuer and day, with every column as known that day. A cell changes on few days,
-so a row is put together once for each stretch of days on which no cell changes; from day to day only the date
-and the ages differ.
+A panel has one row for each issuer and day, with every column as known that day. Cells change on few days, so
+a row is assembled once for each stretch without changes; from day to day only the date and the ages differ.
 
 In statement order core line items come first. Core are the documented line items
 (docs/reference/line-items.md), newest period first and, within a period, in their documented order; after
-them all other rows, in the order of `/v1/fundamentals`. Where the core rows of an issuer are is computed once
-and cached.
+them all other rows, in the order of `/v1/fundamentals`. The positions of an issuer's core rows are computed
+once and cached.
 """
 
 from bisect import bisect_left, bisect_right
@@ -46,7 +45,7 @@ _SERIES_PER_READ = 1
 
 
 class SeriesCell(NamedTuple):
-    """The latest observation of a series known on a day; no date where none was."""
+    """The latest observation of a series known on a day; without a date if there was none."""
 
     date: int = 0
     value: str = ""
@@ -108,7 +107,7 @@ async def series_on(edition: Edition, series: str, day: int) -> SeriesCell:
 
 
 def rows_on_days(history: IssuerHistory, columns: PanelColumns) -> IssuerRows:
-    """The rows of an issuer, from the day on which it was known."""
+    """The rows of an issuer, from its first known day on."""
     days = columns.days
     steps = [_steps(history, name) for name in columns.names]
     start = bisect_left(days, history.known_from)
@@ -129,7 +128,7 @@ def rows_on_days(history: IssuerHistory, columns: PanelColumns) -> IssuerRows:
 
 
 def change_days(history: IssuerHistory, names: Sequence[str], first: int, last: int) -> list[int]:
-    """The first day, and those up to the last on which the cell of a column changes."""
+    """The first day, and the days up to the last on which the cell of a column changes."""
     first = max(first, history.known_from)
     if first > last:
         return []
@@ -185,7 +184,7 @@ class _Writer:
         days = self._columns.days[begin:end]
         texts = [iso_day(day).encode() for day in days]
         begins = [b'","age_days":{', *[f"{name}:".encode() for name in ages]]
-        if len(set(ends)) == 1:  # as with metrics alone: all are of one year
+        if len(set(ends)) == 1:  # as with metrics alone: all from one year
             names = (b"".join(begins[:2]), *[b"," + name for name in begins[2:]], b"")
             written = [(b"%d" % (day - ends[0])).join(names) for day in days]
         else:
@@ -214,7 +213,7 @@ class StatementRows(NamedTuple):
     modes: int
     tag: int
     line_items: frozenset[bytes] | None = None
-    """The only line items asked for; None for all."""
+    """The requested line items; None for all."""
 
 
 _KIND: Final = "fundamentals"
@@ -244,7 +243,7 @@ _read_items: Final = msgspec.json.Decoder(list[_Item]).decode
 
 
 class _CoreRow(NamedTuple):
-    """Where a core row is; the first three members are its place in statement order."""
+    """Position of a core row; the first three members are its sort key in statement order."""
 
     period_number: int
     rank: int

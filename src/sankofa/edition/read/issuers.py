@@ -1,4 +1,4 @@
-"""Reads lists of issuers: those known on a day, and screens, which rank them by a metric."""
+"""Reads lists of issuers known on a day, and screens, which rank issuers by a metric."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,19 +45,19 @@ _SERVICE_ID = b'"service_id":"'
 
 
 class IssuerOrder(NamedTuple):
-    """The issuers in the order of a day: by country, those of none last, then service_id."""
+    """The issuers in the order of a day: by country, without a country last, then by service_id."""
 
     edition: Edition
     numbers: Sequence[int]
     moved: Mapping[str, SortKey]
-    """The sort keys of those that were in another country than today, by service_id."""
+    """The sort keys of issuers that were then in another country than today, by service_id."""
 
     def key(self, row: bytes) -> SortKey:
         key = issuer_key(row)
         return self.moved.get(str(key[1]), key)
 
     async def behind(self, key: SortKey, *, or_at: bool = False) -> int:
-        """The position of the first issuer after a sort key, or at it."""
+        """The position of the first issuer at or after a sort key."""
 
         async def is_past(position: int) -> bool:
             if position >= len(self.numbers):
@@ -71,7 +71,8 @@ class IssuerOrder(NamedTuple):
 
 
 async def issuers_in_order(edition: Edition, day: int) -> IssuerOrder:
-    """The stored order is that of today; an issuer that was in another country on the day is moved there."""
+    """Issuers are stored in today's order; an issuer that was in another country on the day is moved
+    there."""
     counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
     everybody = range(counted[0] if len(counted) else 0)
     name = (MOVED_ISSUERS, "", 0)
@@ -142,7 +143,7 @@ def issuer_key(row: bytes) -> SortKey:
 async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[tuple[RowSlice, IssuerPage]]:
     """The text of pages in order, each with its decoded index, which is cached."""
     start, end = min(pages), max(pages) + 1
-    if end - start <= 2 * at_once:  # close together: one read
+    if end - start <= 2 * at_once:  # close together, so one read
         together = await edition.blocks(ISSUERS, "", start, end - start)
         blocks = [together[page - start] for page in pages]
     else:
@@ -171,7 +172,7 @@ def _by_page(
     numbers: Sequence[int], positions: Sequence[int]
 ) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
     """The pages of some issuers with their numbers on them, and their positions."""
-    if isinstance(numbers, range) and isinstance(positions, range):  # all of them, as most lists are read
+    if isinstance(numbers, range) and isinstance(positions, range):  # all rows: the usual case
         at, end = positions.start, positions.stop
         while at < end:
             page, own = divmod(at, ISSUERS_ON_A_PAGE)
@@ -190,7 +191,7 @@ _AT_ONCE = 256  # marks that are looked at together
 
 _REASONS = tuple((int(state), reason) for state, reason in REASONS.items())
 TOO_OLD: Final = "too_old"
-"""Why a value is missing whose year ended longer ago than was asked for."""
+"""The reason for a value whose year ended longer ago than requested."""
 _RANKS = (b'{"rank":1,', *(b',{"rank":%d,' % rank for rank in range(2, _LISTED + 1)))
 
 
@@ -210,7 +211,7 @@ class Ranking(NamedTuple):
     day: date
     smallest_first: bool = False
     known: bool = False
-    """Whether values are those known on the day, instead of today's."""
+    """Whether to use the values known on the day instead of today's."""
     oldest: int = 0
     """The earliest last day that a value's year may have."""
 
@@ -306,7 +307,7 @@ def _day_and_age(day: date, end: int) -> bytes:
 
 
 def year_end(rows: bytes) -> int:
-    """The last day of the year that rows of one issuer and day are from."""
+    """The last day of the year of rows for one issuer and day."""
     at = rows.index(PERIOD_END) + len(PERIOD_END)
     return date.fromisoformat(rows[at : at + 10].decode()).toordinal()
 
@@ -319,7 +320,7 @@ def dated(rows: bytes, day: date) -> bytes:
 def _read_screen(
     page: memoryview, ranges: memoryview, year: int, ranking: Ranking, after: int, last: int
 ) -> tuple[list[int], list[ByteRange], list[int]]:
-    """The counts by state on a day, and of the rows after a rank: byte ranges without their day, and years.
+    """The counts by state on a day; for the rows after a rank, byte ranges without their day, and years.
 
     After the counts comes the number of values that are too old; they do not count as values.
     """

@@ -78,7 +78,7 @@ def column_order(key: str) -> list[str]:
 
 
 async def page_of(edition: Edition, kind: str, listed: str, key: str) -> int:
-    """The page of a list where a column is, or would be."""
+    """The page of a list that has a column, or would have it."""
     place = column_order(key)
 
     async def is_past(number: int) -> bool:
@@ -175,7 +175,7 @@ _EVERY_ROW = 1_000_000
 """More than the number of days."""
 
 
-_Day = date  # where a row has a field of that name
+_Day = date  # because a row has a field of that name
 
 
 class RatePair(NamedTuple):
@@ -266,7 +266,7 @@ def _input(one: SeriesObservation) -> CrossRateInput:
 
 
 async def column_summaries(edition: Edition, kind: str, listed: str) -> list[SeriesSummary]:
-    """The columns on a list, however many pages it has."""
+    """The columns on all pages of a list."""
     columns: list[SeriesSummary] = []
     page = 0
     while blocks := await edition.blocks(f"{kind}-list", listed, page, 1):

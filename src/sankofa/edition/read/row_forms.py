@@ -1,9 +1,9 @@
-"""Rows in another form than they are stored in. A block is rewritten once and cached, so that the next
-question reads it like a stored one.
+"""Rows in forms other than the stored one. A block is rewritten once and cached, so that the next request
+reads it like a stored block.
 
 `FormReader` reads any form, such as figures as facts, or lines of CSV. Locked views read rows through
-`BareReader`, without the instant of their capture and the digest of their file (contract: LOCK-3). It also
-remembers the sources of the rows.
+`BareReader`, without the time of capture and the file digest (contract: LOCK-3). It also remembers the
+sources of the rows.
 """
 
 import re
@@ -33,7 +33,7 @@ _REWRITTEN: Final[dict[str, Callable[[Block, Rewrite], Block]]] = {
     METRICS: with_rewritten_rows,
     MACRO_SERIES: macro.with_rewritten_rows,
 }
-"""How a block of each kind is rewritten: its index says where rows end."""
+"""The function that rewrites blocks of each kind; the index has the ends of rows."""
 
 
 def without_capture(rows: bytes, most: int) -> bytes:
@@ -67,7 +67,7 @@ def sources_in(rows: bytes, references: int) -> Sources:
 def shorter(rows: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
     """Rows without their capture, and the new end of each.
 
-    All rows begin with the same member, and nothing inside them does.
+    All rows begin with the same member, which never occurs inside a row.
     """
     bare = without_capture(rows, len(ends))
     between = b"," + rows[: rows.index(b":") + 1]
@@ -78,7 +78,7 @@ def shorter(rows: bytes, ends: Sequence[int]) -> tuple[bytes, Sequence[int]]:
     sizes = accumulate(map(len, bare.split(between)))
     moved = [end + number * len(between) for number, end in enumerate(sizes)]
     if len(moved) != len(ends):
-        raise ValueError("a block of rows that do not begin alike")
+        raise ValueError("rows of a block do not begin with the same member")
     return bare, moved
 
 
@@ -89,7 +89,7 @@ class _Rows(bytes):
     sources: Sources = frozenset()
     """Their sources, if they are without their capture."""
     alone: bool = False
-    """Whether its key is known to have no other block."""
+    """Whether the key is known to have only this block."""
 
 
 class RowForm(NamedTuple):
@@ -110,7 +110,7 @@ class FormReader:
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Sequence[Block] | None:
-        """As `EditionReader.blocks`. The stored block of a key that has one is not read again."""
+        """Like `EditionReader.blocks`. A key's only stored block is not read again."""
         first: Any = self.cache.get((self.scope, kind, key, 0))
         if first is not None and first.alone:
             return (self._in_form(kind, key, 0, (first.block_index, first)),) if not skip and most else ()
@@ -128,7 +128,7 @@ class FormReader:
         name = self.scope, kind, key, number
         if (cached := self.cache.get(name)) is not None:
             return cast("_Rows", cached).block_index, cached
-        if not block[1]:  # which `needs_rows` left out
+        if not block[1]:  # left out by `needs_rows`
             return block
         index, stored = _REWRITTEN.get(kind, with_rewritten_rows)(block, self._form.rewrite)
         rows = _Rows(stored)
@@ -172,8 +172,7 @@ class BareReader(FormReader):
         return index, rows
 
     def source(self, kind: str, key: str) -> Sources | None:
-        """The only source of the rows that were read under a key; None if there are several, or none is
-        known."""
+        """The only source of the rows read under a key; None if there are several, or if none is known."""
         sources = self._sources.get((kind, key))
         return sources if sources is not None and len(sources) == 1 else None
 

@@ -1,9 +1,9 @@
 """Merkle trees over the rows of an edition, one for each dataset of /v1/changes, and proofs of rows.
 
 A leaf is SHA-256 of a zero byte, a salt and the row in the form of RFC 8785. The salt is a keyed hash of the
-row: it can be made again, and without the key a leaf says nothing about a row that was erased. An edition
-stores the hashes of groups of 64 rows. A proof hashes the rows of one group again, and has the hashes that
-lead from the row to the root.
+row: it can be recomputed, and without the key a leaf reveals nothing about an erased row. An edition stores
+the hashes of groups of 64 rows. A proof hashes the rows of one group again, and has the hashes from the row
+up to the root.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _FIRST_KEYS: Final = 8
 _KEYS_AT_ONCE: Final = 4096
 _LEAVES: Final = "leaves"
 _LATER: Final = ("superseded_at", "superseding_record_ref")
-"""Fields that change when a later figure comes; the row is the same."""
+"""Fields that change with a later figure; the row counts as the same."""
 _NEGATIVE_ZERO: Final = (b"-0,", b"-0}", b"-0]")
 _HIGH_LETTER: Final = re.compile(rb"[\xee-\xf4]")
 """The first byte of a letter that UTF-16 sorts elsewhere."""
@@ -60,11 +60,11 @@ class RowTree(msgspec.Struct, frozen=True):
     starts: list[tuple[str, int]]
     """The key of the first row of each group, and its number among the rows of the key."""
     refs: bytes = b""
-    """The first bytes of each row's record_ref, where the rows have one."""
+    """The first bytes of each row's record_ref, if the rows have one."""
     secret: bytes = b""
     """The key of the salts, for nodes that did not publish the edition."""
     width: int = 256
-    """Rows in a group. The default is that of older versions."""
+    """Rows in a group. The default is for files of older versions."""
 
     def hashes(self) -> list[bytes]:
         return [self.groups[at : at + HASH_BYTES] for at in range(0, len(self.groups), HASH_BYTES)]
@@ -75,7 +75,7 @@ class RowTree(msgspec.Struct, frozen=True):
 
 
 def canonical_rows(rows: bytes) -> list[bytes]:
-    """Rows joined by commas, each in the form of RFC 8785 with its numbers spelt as they are, without what
+    """Rows joined by commas, each in the form of RFC 8785 with numbers as written, without the fields that
     later figures change."""
     if b"[" not in rows:
         with suppress(msgspec.DecodeError, ValueError):
@@ -94,7 +94,8 @@ def canonical_rows(rows: bytes) -> list[bytes]:
 
 
 def _is_unusual(rows: bytes) -> bool:
-    """Whether msgspec may write them otherwise: `-0`, and names with letters that UTF-16 sorts elsewhere."""
+    """Whether msgspec may write rows differently: `-0`, and names with letters that UTF-16 sorts
+    elsewhere."""
     return any(zero in rows for zero in _NEGATIVE_ZERO) or (
         not rows.isascii() and _HIGH_LETTER.search(rows) is not None
     )
@@ -102,13 +103,13 @@ def _is_unusual(rows: bytes) -> bool:
 
 @cache
 def _flat_rows(names: tuple[str, ...]) -> Callable[[bytes], list[Any]]:
-    """Reads rows without objects and lists in them, of which one has the fields of the others, in order."""
+    """A decoder for rows that all have these fields, in order, and no nested values."""
     row = msgspec.defstruct("FlatRow", [(name, msgspec.Raw) for name in names], gc=False)
     return msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
 
 
 def _exact(row: dict[str, msgspec.Raw]) -> bytes:
-    """As above, by the letter: names in the order of UTF-16, and a whole number that is spelt `-0`."""
+    """As above, strictly: names in UTF-16 order, and a whole number written `-0`."""
     return b"{%b}" % b",".join(
         b"%b:%b" % (_encode(name), _exact_value(bytes(row[name])))
         for name in sorted(row, key=lambda name: name.encode("utf-16-be"))
@@ -145,7 +146,7 @@ def leaves_of(rows: Sequence[bytes], salts: Sequence[bytes]) -> list[bytes]:
 
 
 def split_rows(rows: bytes) -> list[bytes]:
-    """Rows joined by commas, one by one as they are."""
+    """Splits rows joined by commas, without changing them."""
     return list(map(bytes, _split(b"[%b]" % rows)))
 
 
@@ -159,7 +160,7 @@ async def rows_of_key(
 
 
 async def _joined_rows(feed: Feed, edition: Edition, key: str, first: int, end: int) -> bytes:
-    """The rows of a key; of tenders only [first, end), as they are many."""
+    """The rows of a key; for tenders only [first, end), because there are many."""
     if feed.kind != "tender":
         return b",".join(await feed.load(edition, key, 0))
     end = min(end, DayRows(await edition.numbers("tender_day", key, keep=True)).count)
@@ -182,7 +183,7 @@ async def keys_of(feed: Feed, edition: Edition, behind: str = "") -> AsyncIterat
 
 
 async def state_of(edition: Edition, feed: Feed) -> bytes:
-    """A digest of all rows of a dataset, from those of their keys; empty if a key has none."""
+    """A digest of all rows of a dataset, from the digests of its keys; empty if a key has none."""
     state = blake2b(digest_size=HASH_BYTES)
     async for key, digest in keys_of(feed, edition):
         if not digest:
@@ -192,7 +193,7 @@ async def state_of(edition: Edition, feed: Feed) -> bytes:
 
 
 async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: RecordFile | None = None) -> RowTree:
-    """Hash every row, but those of keys whose leaves are kept."""
+    """Hash every row, except those of keys whose leaves are kept."""
     has_refs = feed.identity == ("record_ref",)
     size = HASH_BYTES + REF_BYTES * has_refs
     count = 0
@@ -248,19 +249,19 @@ def decode_row_trees(content: bytes) -> dict[str, RowTree]:
 
 
 _GROUPS: Final = 64
-"""Groups whose proofs a worker keeps for the next answer, 120 KB each."""
+"""Groups whose proofs a worker caches, 120 KB each."""
 _SEARCHES_PER_YIELD: Final = 256
 _SEPARATORS: Final = ("|", ",", ":")
-"""Between the parts of a key, where it is no JSON list."""
+"""Separator of a key's parts if the key is not a JSON list."""
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?=T)")
 
 
 class RowNotHashed(Exception):
-    """A row that is not in the tree as it is. The message is for the client."""
+    """A row that is not in the tree in this form. The message is for the client."""
 
 
 class OpenTree(NamedTuple):
-    """A tree, its upper levels, and the keys that its groups begin with."""
+    """A tree, its upper levels, and the first keys of its groups."""
 
     tree: RowTree
     above: list[Sequence[bytes]]
@@ -274,18 +275,18 @@ class _Group(NamedTuple):
     rows: Sequence[bytes]
     proofs: Sequence[bytes]
     places: Mapping[bytes | int, int]
-    """Where each row is, by its salt and by its hash in this process."""
+    """The position of each row, by its salt and by its hash in this process."""
     text: bytes
     """The rows, joined by commas."""
     starts: Sequence[int]
-    """Where each row begins in the text, and where one behind the last row would."""
+    """Where each row begins in the text, and where a row after the last would."""
 
     def place_of(self, row: bytes) -> int | None:
         place = self.places.get(hash(row))
         return None if place is None or self.rows[place] != row else place
 
     def rows_in(self, served: bytes, at: int, first: int) -> int:
-        """How many rows follow each other there as they do here. No JSON object begins with another one."""
+        """How many consecutive rows are the same there. No JSON object is a prefix of another one."""
         begin, left = self.starts[first], len(served) - at
         if left < len(self.text) - begin:
             if self.text.startswith(served[at:], begin):
@@ -359,7 +360,7 @@ async def _key_at(edition: Edition, feed: Feed, tree: RowTree, index: int) -> st
 
 
 async def _from(edition: Edition, feed: Feed, key: str) -> AsyncIterator[str]:
-    """A key, and those after it."""
+    """A key and the keys after it."""
     yield key
     async for following, _ in keys_of(feed, edition, key):
         yield following
@@ -385,7 +386,7 @@ async def row_by_key(edition: Edition, feed: Feed, text: str) -> bytes | None:
 
 
 async def _row(edition: Edition, feed: Feed, key: str, text: str, written: str | list[str]) -> bytes | None:
-    """The row of a key that is written so: as a list, or joined by a separator."""
+    """The row of a key in this spelling: a list, or parts joined by a separator."""
     if (feed.aliases and key.startswith(feed.aliases)) or not await edition.holds(feed.kind, key):
         return None
     part = 0
@@ -432,13 +433,13 @@ class TreeReader:
                 place = group.place_of(row)
             if place is None:
                 await yield_points.step()
-                if (fields := _fields(row)) is None:  # it ended at the end of an object within it
+                if (fields := _fields(row)) is None:  # it ended at the end of a nested object
                     row = (await self._split_once(served))[len(proofs)]
                     fields = msgspec.json.decode(row, type=_Place)
                 group, place = await self._find(row, fields)
             proofs.append(group.proofs[place])
             at, place = at + len(row) + 1, place + 1
-            same = group.rows_in(served, at, place)  # most often the next rows are those of the group
+            same = group.rows_in(served, at, place)  # usually the next rows are those of the group
             proofs += group.proofs[place : place + same]
             at += group.starts[place + same] - group.starts[place]
         return proofs
@@ -493,7 +494,7 @@ class TreeReader:
         return await in_thread_if_large(size, _proofs, number, rows, self._secret, number * width, above)
 
     async def _rows_of(self, key: str, first: int, end: int) -> list[bytes]:
-        """The rows [first, end) of a key. Those of a key are read as a whole, and once; not tenders."""
+        """The rows [first, end) of a key. A key's rows are read once, as a whole; not for tenders."""
         if self._feed.kind == "tender":
             return await rows_of_key(self._feed, self._edition, key, first, end)
         if key not in self._rows:
@@ -502,8 +503,8 @@ class TreeReader:
 
 
 def _proofs(number: int, rows: Sequence[bytes], secret: bytes, first: int, above: bytes) -> _Group:
-    """The proofs of the rows of a group, of which `first` is the index of the first. `above` leads from the
-    group to the root."""
+    """The proofs of the rows of a group; `first` is the index of its first row. `above` leads from the group
+    to the root."""
     canonical = canonical_rows(b",".join(rows))
     salts = salts_of(canonical, secret)
     paths = [above]
@@ -529,7 +530,7 @@ def _fields(row: bytes) -> "_Place | None":
 
 
 def _listed(content: bytes) -> bytes:
-    """In base64, as one of several members in JSON."""
+    """The base64 text of a proof, as one of several JSON members."""
     return b'"%b",' % b2a_base64(content, newline=False)
 
 

@@ -38,8 +38,8 @@ from sankofa.model.text import words
 
 LEAST_SCORE: Final = 0.35
 _WHOLE_QUERY: Final = 0.8
-"""Share of the query from which a name is a hit however many other words it has, after all that score."""
-_ROUNDED: Final = 0.0001  # what a score may gain by being rounded
+"""Share of the query from which a name is a hit regardless of its other words, after all hits by score."""
+_ROUNDED: Final = 0.0001  # the most that rounding can add to a score
 _POSTINGS_READ: Final = 4_000
 _RARE: Final = 400
 _BISECTED: Final = 8
@@ -57,7 +57,7 @@ class Scoring:
         self._candidates = -1
         """Number of candidates; -1 before they are collected."""
         self._looked_up: dict[Meaning, tuple[int, dict[int, ClosestMeaning]]] = {}
-        """For a long list, the number of candidates when they were looked up, and those found."""
+        """For a long list, the number of candidates at look-up, and the candidates found."""
 
     @cached_property
     def closenesses(self) -> dict[str, dict[str, float]]:
@@ -98,7 +98,7 @@ class Scoring:
         return rounded(self.score(agreed, words - len(matched)))
 
     async def candidates(self) -> tuple[dict[int, float], bool]:
-        """The records that the words lead to, with the worth of the words each has; and whether some are left
+        """The records with these words, with the weight of the words in each; and whether some are left
         out."""
         weights: dict[int, float] = {}
         passed_over = False
@@ -107,7 +107,8 @@ class Scoring:
         for word in sorted(worth, key=lambda w: (-worth[w], w)) if len(worth) > 1 else worth:
             only_adds = bool(weights)
             for meaning in self.asked[word].words:
-                # An incomplete word narrows the candidates of the others; alone it leads to its own.
+                # An incomplete word narrows the candidates of the other words; alone it finds its own
+                # candidates.
                 gain = worth[word] * meaning.closeness
                 if not self._add(weights, meaning, gain, only_adds and meaning.closeness < 1.0):
                     passed_over = True
@@ -232,7 +233,7 @@ class NameQuery:
     ) -> tuple[list[Hit], bool]:
         """The best hits, best first, ties by id, and whether there are more.
 
-        `admits` says by its number whether a record may be a hit; `type` selects one type.
+        `admits` tells whether the record with a number may be a hit; `type` selects one type.
         """
         asked = await self.meanings(forgiving=forgiving)
         if not asked:
@@ -324,7 +325,7 @@ async def macro_spans(edition: Edition) -> memoryview:
 
 
 async def series_named(edition: Edition, query_words: list[str]) -> list[tuple[int, int]]:
-    """The catalogue entries [first, end) that have every word, or a word that begins with it."""
+    """The catalogue entries in [first, end) that have every word, or a word that starts with it."""
     named: set[int] | None = None
     for word in query_words[:_MOST_WORDS]:
         own = set((await postings_of(edition, MACRO_ITEMS, word)).numbers)
@@ -387,7 +388,7 @@ def _by_id(one: tuple[float, int, Hit | None]) -> tuple[float, str]:
 
 
 async def _record(edition: Edition, index: SearchIndex, number: int) -> SearchRecord:
-    # Not by `raw`, whose cache is for words.
+    # Not through `raw`, whose cache is for words.
     record = _decode((await edition.blocks(index.records, str(number), 0, 1))[0][1])
     if not isinstance(edition, DayView) or index is not ORGANISATIONS:
         return record

@@ -1,4 +1,4 @@
-"""The words of a search index: which of them a query word may mean, and the records that have each."""
+"""The words of a search index: the possible meanings of a query word, and the records with each word."""
 
 from array import array
 from bisect import bisect_left
@@ -35,7 +35,7 @@ _BYTES_A_RECORD: Final = 100
 _CACHE: Final = "meanings of words"
 _WORDS_KEPT: Final = 8_192
 _LARGEST_KEPT: Final = 8 * 1024
-"""Bytes in memory for one word, so at most 64 MB. Longer lists, unless mapped, are read again."""
+"""Most bytes in memory for one word, so at most 64 MB. Longer lists are read again unless mapped."""
 
 
 class Postings:
@@ -49,10 +49,10 @@ class Postings:
         self.word_counts = word_counts
         """Number of words of the name of each record, as a byte; may be empty (see `search_records`)."""
         self.in_memory = 0 if mapped else numbers.nbytes + len(word_counts)
-        """Bytes it takes besides the mapped file."""
+        """Size in memory besides the mapped file."""
 
     def word_count(self, number: int) -> int:
-        """The word count of a record; 0 if it does not have the word."""
+        """The word count of a record; 0 if the record lacks the word."""
         numbers = self.numbers
         at = bisect_left(numbers, number)
         return self.word_counts[at] if at < len(numbers) and numbers[at] == number else 0
@@ -72,7 +72,7 @@ NO_RECORDS: Final = Postings(memoryview(b"").cast("I"), b"", mapped=True)
 
 
 class Meaning(NamedTuple):
-    """A word of the index that a query word may mean, how close it is, and the records that have it."""
+    """A word of the index that a query word may mean, how close it is, and the records with it."""
 
     word: str
     closeness: float
@@ -80,7 +80,7 @@ class Meaning(NamedTuple):
 
 
 ClosestMeaning = tuple[str, float, int]
-"""The closest word that a record has, how close it is, and the number of words of its name."""
+"""The closest word of a record, how close it is, and the number of words in the record's name."""
 
 
 class Meanings:
@@ -95,14 +95,14 @@ class Meanings:
         sizes = [len(one.postings.numbers) for one in words]
         exact = [size for one, size in zip(words, sizes, strict=True) if one.closeness == 1.0]
         self.fewest = min(exact or sizes, default=1)
-        """Number of records with the word itself, or else with the rarest word it may mean."""
+        """Number of records with the word itself, else with the rarest word it may mean."""
         self.counted = all(one.postings.word_counts for one in words)
         """Whether every list has word counts."""
         few = self.counted and sum(sizes) <= _FEW_RECORDS
         self.closest: Callable[[int], ClosestMeaning | None] = (
             self._table().get if few else self._look_up_closest
         )
-        """The closest meaning of a record by number; None without one, or without its word count."""
+        """The closest meaning of a record by number; None if there is none, or no word count."""
         self.in_memory = sum(one.postings.in_memory for one in words)
         """Approximate bytes it takes besides the mapped file."""
         if few:
@@ -131,7 +131,7 @@ _ReadCached = Callable[[Edition, SearchIndex, str, str, bool], Awaitable[Meaning
 
 
 def _cached(read: _Read) -> _ReadCached:
-    """Reads meanings of words once: the same words are asked for again."""
+    """Caches the meanings of words, because queries repeat words."""
 
     async def cached(edition: Edition, index: SearchIndex, word: str, scope: str, last: bool) -> Meanings:
         cache: BoundedCache[tuple[_Read, str, str, str, bool], Meanings] = edition.cache(_CACHE, _WORDS_KEPT)
@@ -160,7 +160,7 @@ async def _stored_postings(edition: Edition, index: SearchIndex, key: str) -> Po
 
 
 async def _known_postings(edition: DayView, index: SearchIndex, key: str, postings: Postings) -> Postings:
-    """The records that were known, had the word in a name of that day, and were of the country."""
+    """The records known on the day, with the word in a name of that day, in the country."""
     day, days = edition.day, await edition.record_days(index)
     dated = (await edition.known_days()).dated if index is ORGANISATIONS else frozenset()
     country, _, word = key.rpartition("|")
@@ -190,7 +190,7 @@ async def _known_postings(edition: DayView, index: SearchIndex, key: str, postin
 async def known_meanings(
     edition: Edition, index: SearchIndex, word: str, scope: str, last: bool
 ) -> list[Meaning]:
-    """The word itself, and the words it begins if it is unknown or the last word of the query."""
+    """The word itself, and the words that start with it if it is unknown or the last word of the query."""
     own = await postings_of(edition, index, scope + word)
     meant = [Meaning(word, 1.0, own)] if own.numbers else []
     if last or not meant:
@@ -229,7 +229,7 @@ async def misspelt_meanings(
 
 
 async def words_begun(edition: Edition, index: SearchIndex, word: str, most: int = _EVERY) -> list[str]:
-    """The first known words that begin with a word, most frequent first."""
+    """The first known words that start with a word, most frequent first."""
     if len(word) < LETTERS:
         return []
     listed = b" %b " % bytes(await edition.raw(index.beginnings, word[:LETTERS]) or b"")

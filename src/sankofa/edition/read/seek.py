@@ -17,7 +17,7 @@ IsBehind = Callable[[RowSlice], bool]
 
 
 async def last_before(is_past: Callable[[int], Awaitable[bool]]) -> int:
-    """The last number that is not past a position; 0 if all are.
+    """The last number that is not past a position; 0 if all are past it.
 
     It doubles, then halves, so the number of items need not be known.
     """

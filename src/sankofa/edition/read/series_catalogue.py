@@ -1,5 +1,5 @@
-"""Reads the catalogue of series and indicators, the days of release of a series, and what replaced earlier
-figures: restatements of filings, and every vintage of a series.
+"""Reads the catalogue of series and indicators, the days of release of a series, and revisions: restatements
+of filings, and every vintage of a series.
 """
 
 from bisect import bisect_left, bisect_right
@@ -88,7 +88,7 @@ def entry_of(own: Sequence[int], first: int, end: int, known: Known | None) -> i
 
 
 async def entries_on(edition: Edition) -> Known | None:
-    """Tells by its number whether an entry is in a locked view; None if all are."""
+    """A test whether the entry with a number is in a locked view; None if all are."""
     if not isinstance(edition, DayView):
         return None
     days, day = await edition.numbers(SERIES_KNOWN, "", keep=True), edition.day
@@ -126,7 +126,7 @@ async def catalogue_page(
 
 
 async def entry_on(edition: Edition, number: int) -> bytes | None:
-    """A catalogue row. In a locked view it is that of the day; None for a series that had no value then."""
+    """A catalogue row; in a locked view, the day's row, or None for a series without a value then."""
     if not isinstance(edition, DayView):
         (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
         return bytes(stored)
@@ -218,7 +218,7 @@ def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) ->
 async def release_rows(
     edition: Edition, series: str, first: int, most: int
 ) -> tuple[list[bytes], bool] | None:
-    """Rows of the releases of a series from a number on, and whether more follow; None if it has none."""
+    """Rows of the releases of a series from a number on, and whether more follow; None without releases."""
     if not await edition.holds(SERIES_RELEASES, series):
         return None
     rows: list[bytes] = []
@@ -243,7 +243,7 @@ async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
 
 
 async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[bytes]:
-    """The releases of a series from a number on, newest first; in a locked view those of its day."""
+    """The releases of a series from a number on, newest first; in a locked view, as of its day."""
     if edition.lock is None:
         page, skip = divmod(first, RELEASES_ON_A_PAGE)
         last = b""

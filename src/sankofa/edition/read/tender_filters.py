@@ -1,5 +1,5 @@
-"""Which releases pass the filters of a search: by lists of numbers, then by columns. Reads them by number:
-whole, in their compact form, and with their sort key, computed a block at a time and cached.
+"""Selects the releases that pass the filters of a search: by lists of numbers, then by columns. Reads
+releases by number: whole, in compact form, and with their sort key, computed a block at a time and cached.
 """
 
 import asyncio
@@ -112,12 +112,12 @@ def _text(row: bytes, field: bytes) -> bytes:
 
 
 _EXAMINED_PER_YIELD: Final = 4_096
-"""Rows that a search examines before it yields to other requests."""
+"""Rows that a search examines before yielding to other requests."""
 _BLOCKS_PER_YIELD: Final = 8
 
 
 class TenderFilter(NamedTuple):
-    """The releases that pass all of these; None for any."""
+    """The filters that a release must pass; None admits any."""
 
     earliest: int = 0
     """First day of release; 0 for any."""
@@ -133,7 +133,7 @@ class TenderFilter(NamedTuple):
 
     @property
     def by_index(self) -> bool:
-        """Whether an index finds them; otherwise they are consecutive."""
+        """Whether an index finds the releases; otherwise they are consecutive."""
         return bool(self.words or self.values) or self.ocid is not None or self._by_column
 
     @property
@@ -160,7 +160,7 @@ _amount: Final = msgspec.json.Decoder(_Valued).decode
 async def hits(
     edition: Edition, country: str, wanted: TenderFilter, first: int, end: int, most: int
 ) -> list[int]:
-    """The numbers of the next rows from the indexes, one more than asked for if there are more."""
+    """The numbers of the next rows from the indexes, with one extra if there are more."""
     yield_points = YieldPoints(_EXAMINED_PER_YIELD)
     candidates, others = await _candidates(edition, country, wanted, first, end, yield_points)
     passes = await _columns(edition, country, wanted)
@@ -204,7 +204,7 @@ async def _candidates(
 
 
 async def _columns(edition: Edition, country: str, wanted: TenderFilter) -> list[tuple[memoryview, int, int]]:
-    """Columns, each with the least and the greatest number that passes; that of values comes last."""
+    """Columns, each with the smallest and largest number that passes; the column of values comes last."""
     passes = []
     if wanted.closes:
         days = await edition.numbers(TENDER_FILTERS, filter_column(country, "closing"), keep=True)
@@ -250,7 +250,7 @@ async def releases_of(edition: Edition, country: str, ocid: str) -> list[int]:
 
 
 def _intersection(numbers: Sequence[int], holders: memoryview) -> list[int]:
-    """The numbers that are in a sorted list, too; looked up one by one if the list is much longer."""
+    """The numbers that are also in a sorted list; looked up one by one if the list is much longer."""
     if not numbers:
         return []
     between = holders[bisect_left(holders, numbers[0]) : bisect_right(holders, numbers[-1])]

@@ -95,7 +95,7 @@ class _Country:
         self._days = days
         self._numbers = numbers
         self._taken = -1
-        """How many were taken; -1 before the first `advance`."""
+        """How many releases were taken; -1 before the first `advance`."""
         self._block = -1
         self._briefs: Sequence[Brief] = ()
 
@@ -150,9 +150,9 @@ async def _countries(
 
 
 async def process_releases(edition: Edition, ocid: str) -> list[tuple[date, str, int]]:
-    """The releases of a process that the view may show: day, country and number, the oldest first.
+    """The releases of a process visible in the view: day, country and number, oldest first.
 
-    Those of one instant are in the order of their ids.
+    Releases of one instant are in the order of their ids.
     """
     releases = []
     for country in await edition.keys(_DAYS):
@@ -164,7 +164,7 @@ async def process_releases(edition: Edition, ocid: str) -> list[tuple[date, str,
                 released, _, release_id = (await briefs(edition, country, block))[row].place
                 releases.append((released, release_id, days.day_of(number), country, number))
     releases.sort(key=lambda one: one[1])
-    releases.sort(key=lambda one: one[0], reverse=True)  # which was made to sort the newest first
+    releases.sort(key=lambda one: one[0], reverse=True)  # a key made to sort the newest first
     return [(date.fromordinal(day), country, number) for _, _, day, country, number in releases]
 
 
@@ -204,7 +204,7 @@ def _day_of(key: SortKey) -> int:
 
 
 def _newest(edition: Edition, wanted: TenderFilter) -> int | None:
-    """The last day of release that the view and the filters admit; None for any."""
+    """The last day of release within the view and the filters; None for any."""
     lock = None if edition.lock is None else edition.lock.toordinal()
     return min((day for day in (wanted.latest, lock) if day is not None), default=None)
 
