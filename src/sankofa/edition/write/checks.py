@@ -36,11 +36,11 @@ class RowCheck(Generic[R]):
         self._decode_all = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
 
     def all(self, key: str, entries: Sequence[Entry]) -> list[R]:
-        """Many rows, at half the cost of one after another."""
+        """Checks many rows at once, at half the cost."""
         try:
             rows: list[R] = self._decode_all(b"[%b]" % b",".join([entry.row for entry in entries]))
         except msgspec.ValidationError:
-            return [self(key, entry) for entry in entries]  # says what is wrong with which
+            return [self(key, entry) for entry in entries]  # the error names the row and its fault
         if (
             len(rows) != len(entries)
             or not {row.license_class for row in rows} <= _KNOWN_CLASSES
@@ -112,7 +112,7 @@ class WithdrawnRows:
         return bool(self._instants or self._marks)
 
     def refuse(self, kind: str, key: str, rows: bytes) -> None:
-        """Raises CheckFailed if one of these encoded rows is of a withdrawn file."""
+        """Raises CheckFailed if one of these encoded rows is from a withdrawn file."""
         for instant in _INSTANT.findall(rows):
             if instant in self._instants:
                 raise check_failed(kind, key, self._instants[instant])
@@ -148,7 +148,7 @@ _LOOKED_AT: Final = 1_000
 def refuse_rows(
     failure: Exception, captures: Mapping[int, CaptureInfo], otherwise: Iterable[int] = ()
 ) -> Exception:
-    """The error to raise for a failure on a row: one that names its captures, or else these others.
+    """The error to raise for a failure on a row; it names the row's captures, or else these.
 
     The failure itself if there are none.
     """
@@ -174,7 +174,7 @@ def refuse_rows(
 
 
 def _captures_at(failure: BaseException) -> set[int]:
-    """The captures of the rows in the local variables of the innermost function that had any."""
+    """The captures of the rows in the local variables of the innermost function with any."""
     at_hand: set[int] = set()
     for frame in _frames(failure.__traceback__):
         at_hand = {number for name, value in frame.items() for number in _captures(name, value)} or at_hand

@@ -1,4 +1,4 @@
-"""The ledger as a build reads it, and what is computed from it once for all datasets."""
+"""The ledger as a build reads it, and results computed once for all datasets."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ class ResolutionSummary(msgspec.Struct, frozen=True, array_like=True):
     conflicts: list[str]
     crosswalk_since: str | None
     proven: int
-    """The newest capture that proved somebody a natural person; 0 for none."""
+    """The newest capture that proved somebody a natural person; 0 if none."""
 
 
 class BuildContext:
@@ -108,9 +108,9 @@ class BuildContext:
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
-        """The captures of the build, with the licence class that their source has today.
+        """The captures of the build, with their source's licence class of today.
 
-        An unknown class stays, and the check of rows refuses it.
+        An unknown class is kept; the check of rows refuses it.
         """
         held = self.ledger.captures()
         for number, capture in held.items():
@@ -135,7 +135,7 @@ class BuildContext:
 
     @property
     def last_capture(self) -> int:
-        """The last capture or withdrawal of the whole ledger, also if it is left out."""
+        """The last capture or withdrawal of the whole ledger, even if left out."""
         return max([*self._every_capture, *(withdrawal.number for withdrawal in self.withdrawals)])
 
     @property
@@ -159,7 +159,7 @@ class BuildContext:
 
     @cached_property
     def reviews(self) -> Reviews:
-        """What the operator decided about parties."""
+        """The operator's decisions about parties."""
         return Reviews(self.ledger.reviews(), self.parties.persons.token)
 
     @cached_property
@@ -167,7 +167,7 @@ class BuildContext:
         return EvidencedParties(self.ledger, partial(self._recall, Evidence, (Input.TENDERS,)))
 
     def _recall(self, shape: Any, reads: tuple[Input, ...], name: str, make: Callable[[], T]) -> T:
-        """A result of these inputs: that of the last build if they did not change."""
+        """The result for these inputs, from the last build if they did not change."""
         result: T = self.memo.recall(name, self.inputs.digest(name, reads), shape, make)
         return result
 
@@ -178,7 +178,7 @@ class BuildContext:
         measured = measure(
             self.ledger,
             self.captures,
-            lambda: self.tenders,  # as below: only if its counts are not recalled
+            lambda: self.tenders,  # as below: only if the counts are not recalled
             self._sources,
             day,
             self._fundamentals(day),
@@ -210,7 +210,7 @@ class BuildContext:
                     [partition.described for partition in self.partitions],
                 ),
                 Input.ORGANISATIONS: lambda: [partition.inputs for partition in self.partitions],
-                # What decides about similar names.
+                # The inputs of decisions about similar names.
                 **dict.fromkeys(
                     (Input.TENDERS, Input.RECORDS),
                     lambda: (self.match_threshold, sorted(self.reviews.verdicts.items())),
@@ -220,7 +220,7 @@ class BuildContext:
 
     @cached_property
     def memo(self) -> Memo:
-        """What builds made of which inputs."""
+        """The results of earlier builds by their inputs."""
         return Memo(self._issuer_cache and self._issuer_cache / "datasets")
 
     def _fundamentals(self, day: str) -> FundamentalCounts:
@@ -282,7 +282,7 @@ class BuildContext:
         return sorted({capture.source_id for capture in self.captures.values()})
 
     def source(self, source_id: str) -> Source | None:
-        """Its entry in the registry; None without one."""
+        """The entry in the registry; None if there is none."""
         return self._sources.get(source_id)
 
     def first_capture(self, sku: str) -> CaptureInfo | None:
@@ -362,7 +362,7 @@ class BuildContext:
 
     @cached_property
     def part_scale(self) -> int:
-        """How many times larger parts are than in a small edition."""
+        """Factor by which parts are larger than in a small edition."""
         return self._recall(int, _RECORDS, "scale", lambda: part_scale(self.entities, self.issuers))
 
     @cached_property
@@ -379,7 +379,7 @@ class BuildContext:
 
 
 def described(withdrawal: Withdrawal) -> dict[str, object]:
-    """A withdrawal as the manifest lists it: without its reason, as everybody can read the manifest."""
+    """A withdrawal in the manifest, without its reason, because the manifest is public."""
     return {
         "source": withdrawal.source_id,
         "capture": withdrawal.capture or None,
@@ -399,7 +399,7 @@ def with_reasons(manifest: Mapping[str, Any], withdrawals: Sequence[Withdrawal])
 
 
 class LeftOut(NamedTuple):
-    """A source of the ledger that is left out of an edition."""
+    """A source of the ledger that an edition leaves out."""
 
     source: str
     why: str

@@ -1,8 +1,8 @@
-"""Datasets of an edition: how one is declared, and the rows and counts it gives.
+"""Datasets of an edition: their declaration, rows and counts.
 
-A builder yields the rows of one key after another. It returns an `Outcome` at its end: what later datasets
-need, and what the manifest says. A dataset names the kinds it needs and is given what they returned, so the
-order of the build follows from the declarations.
+A builder yields the rows of one key after another. At its end it returns an `Outcome`: the input of later
+datasets, and entries of the manifest. A dataset names the kinds it needs and gets their results, so the order
+of the build follows from the declarations.
 """
 
 import importlib
@@ -70,7 +70,7 @@ class Counted(msgspec.Struct, array_like=True):
     published: int = NEVER
     """Newest evidenced day of publication."""
     days: dict[int, "Counted"] = {}
-    """What became known on each day, of all that evidences one."""
+    """Counts of what became known on each evidenced day."""
 
     def add(self, count: int, rows: int, first: int, last: int, published: int) -> None:
         self.count += count
@@ -125,7 +125,7 @@ class CoverageTally:
     ) -> None:
         """Count one macro series or indicator of a country, once for each source. `counted` is by capture.
 
-        `known_only`: it is counted already, and only its days are added.
+        `known_only`: only its days are added, because it is counted already.
         """
         by_source: defaultdict[str, Counted] = defaultdict(Counted)
         for capture_id, own in counted.items():
@@ -175,7 +175,7 @@ def prepare(
     also: Mapping[str, Callable[[R], str]] | None = None,
     pack: "Pack" = pack,
 ) -> PreparedRows:
-    """Prepare rows in served order; with `also` as columns, too, plus these additional columns."""
+    """Prepare rows in served order; with `also` as columns too, with these extra columns."""
     rows = _row_check(kind, shape).all(key, entries)
     columns = [] if also is None else list(encode_columns(shape, rows, entries, also))
     return PreparedRows(len(entries), list(starmap(stored_block, pack(entries))), columns)
@@ -190,7 +190,7 @@ T = TypeVar("T")
 
 
 class Input(StrEnum):
-    """What a dataset can be made of."""
+    """The possible inputs of a dataset."""
 
     MACRO = "macro"
     """Annual tables and dated series."""
@@ -199,23 +199,23 @@ class Input(StrEnum):
     SERIES = "series"
     """Dated series alone."""
     TENDERS = "tenders"
-    """Releases and their parties; `NAMES` says who the parties are."""
+    """Releases and their parties; `NAMES` identifies the parties."""
     NAMES = "names"
     """The names and identifiers of organisations, and which records describe each."""
     CLAIMS = "claims"
     """The same, and the source of each identifier."""
     ISSUERS = "issuers"
-    """Which organisations have figures, and since which day."""
+    """The organisations with figures, and the first day of each."""
     RECORDS = "records"
-    """Everything in the ledger but macro values: organisations are made of nothing else."""
+    """Everything in the ledger except macro values: all inputs of organisations."""
     DESCRIPTIONS = "descriptions"
     """Everything known about organisations but their figures."""
     ORGANISATIONS = "organisations"
-    """Everything known about organisations: what the datasets that are stored by organisation are made of."""
+    """Everything known about organisations: the input of datasets stored by organisation."""
 
 
 class KeyRows(NamedTuple):
-    """The rows of one key, and the other keys that lead to them."""
+    """The rows of one key, and other keys that lead to them."""
 
     key: str
     entries: Iterable[Entry]
@@ -231,13 +231,13 @@ class PreparedKeyRows(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a builder returns after its last row."""
+    """The result of a builder, after its last row."""
 
     result: Any = None
-    """Given to the datasets that need this one."""
+    """Passed to the datasets that need this one."""
     manifest_extras: Mapping[str, object] = MappingProxyType({})
     sources: Set[str] | None = None
-    """The sources of its rows, if `source_ref` names only one of several."""
+    """The sources of the rows, if `source_ref` names only one of several."""
     tally: CoverageTally | None = None
     """Counts by source, for coverage."""
 
@@ -248,7 +248,7 @@ PreparedBuilding = Generator[PreparedKeyRows, None, Outcome]
 
 
 class Built(NamedTuple, Generic[T]):
-    """A built dataset, as given to those that need it."""
+    """A built dataset, as passed to the datasets that need it."""
 
     result: T
     ranges: RowRanges
@@ -266,31 +266,31 @@ _DATASETS: dict[str, "Dataset"] = {}
 
 @dataclass(slots=True)
 class Dataset:
-    """A kind of rows in the edition. It is declared as a decorator of its builder."""
+    """A kind of rows in the edition; a decorator of its builder."""
 
     kind: str
     row: type[Row] | None
     """None if the entries are an index and not rows."""
     pack: Pack = pack
-    """Cuts the rows of a key into blocks; its reader must know how."""
+    """Cuts the rows of a key into blocks, in a way that the reader must match."""
     _: KW_ONLY
     needs: tuple[str, ...] = ()
     """Kinds that are built before it."""
     tallies: tuple[str, ...] = ()
-    """Kinds whose tally it is given, after what it needs."""
+    """Kinds whose tally is passed to it, after the kinds it needs."""
     reads: tuple[Input, ...] | None = None
-    """Its inputs, besides what it needs. None: it is built each time, or made of everything known about
+    """Its inputs, besides the kinds it needs. None: it is built each time, or uses everything known about
     organisations."""
     ranged: bool = False
     """Whether a dataset that needs it stores the byte ranges of its rows."""
     partitioned: bool = False
-    """Whether its keys come in order, and it is cut into parts between them."""
+    """Whether its keys come in order, and it may be split into parts between them."""
     of_organisations: bool = False
     """Whether it is a partitioned index of organisations. Any change touches it, so its parts are small and
     grow with the edition (`write.reuse`)."""
     by_organisation: bool = False
     """Whether its keys are service ids, and the builder takes the context and some organisations. All such
-    datasets of a partition are one part."""
+    datasets share one part per partition."""
     build: Build = field(init=False)
 
     def __call__(self, build: B) -> B:
@@ -320,9 +320,9 @@ def datasets() -> tuple[Dataset, ...]:
 
 
 def in_order(declared: Iterable[Dataset]) -> tuple[Dataset, ...]:
-    """In the order of declaration, but each after those that it needs.
+    """In the order of declaration, but each dataset after the ones it needs.
 
-    Raises TypeError if one needs a kind that no dataset is, or if some need each other.
+    Raises TypeError for an unknown kind, or if datasets need each other.
     """
     by_kind = {one.kind: one for one in declared}
     ordered: dict[str, Dataset] = {}

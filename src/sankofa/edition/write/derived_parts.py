@@ -1,21 +1,21 @@
 """Derives each issuer, each macro column and the red flags of each country once for all datasets.
 
-Those that did not change are reused. Issuers and columns are derived in several processes.
+Unchanged results are reused. Issuers and columns are derived in several processes.
 
-The parts of an issuer are made of the facts of its subjects, the captures of those facts, the acceptances of
+The inputs of an issuer's parts are the facts of its subjects, the captures of those facts, the acceptances of
 its documents, its exchanges, its name and its country. The ledger only grows, so the captures that brought
 facts of a subject identify those facts without reading them (`Ledger.fact_captures`). A capture is identified
 by its number, source, instant, licence class in the registry, file name and digest, and by whether its source
-rounds dates. Captures of sources that are left out do not count. The rest of the key is the code: every
-source file of this package and the versions of the libraries it computes with. No clock or setting enters.
+rounds dates. Captures of left-out sources do not count. The rest of the key is the code: all source files of
+this package, and the versions of the libraries it computes with. No clock or setting is part of it.
 
 A macro column is one indicator in one country, or the series of one key. Columns are derived in groups. The
-parts of a group are made of the rows of its columns in the ledger, their captures and the metadata of their
-codes. A digest of these and of the code is its key. The red flags of a country are made of what indicators
-read in its releases, and of the captures of these.
+inputs of a group are the rows of its columns in the ledger, their captures and the metadata of their codes.
+Its key is a digest of these and of the code. The inputs of a country's red flags are the indicator data in
+its releases, and the captures of these.
 
 Each process reads the facts of its issuers through its own connection and sends back one issuer at a time. It
-reads what the build reads, even if something is ingested meanwhile (`ledger.generations.CaptureFilter`).
+reads the same rows as the build, even during an ingest (`ledger.generations.CaptureFilter`).
 """
 
 import sys
@@ -81,7 +81,7 @@ def _reading(
     capture_filter: CaptureFilter,
     captures: Mapping[int, CaptureInfo],
 ) -> Iterator[Callable[[_IssuerTask], _DerivedIssuer]]:
-    """Derives issuers in a process of its own."""
+    """Derives issuers in a separate process."""
     with closing(open_ledger()) as rows, rows.snapshot():
         facts = LedgerReader(rows, b"", capture_filter=capture_filter)
         yield partial(_derived, facts, captures)
@@ -107,7 +107,8 @@ _ISSUER_PARTS: dict[str, MakePart] = {}
 
 
 def issuer_part(kind: str) -> Callable[[MakePart], MakePart]:
-    """Declare the function below as the maker of an issuer's part of a dataset; empty bytes for none."""
+    """Declare the function below as the maker of an issuer's part of a dataset; it returns empty bytes for
+    none."""
 
     def declare(make: MakePart) -> MakePart:
         _ISSUER_PARTS[kind] = make
@@ -163,11 +164,11 @@ class Issuers:
         )
 
     def part(self, kind: str, service_id: str) -> bytes:
-        """The part of an issuer for a dataset; empty if it has none."""
+        """The part of an issuer for a dataset; empty if there is none."""
         return self._cache.read(service_id, kind)
 
     def first_figure(self, service_id: str) -> int:
-        """The first day on which a figure of an issuer was known; 0 if it has none."""
+        """The first day on which a figure of an issuer was known; 0 if there is none."""
         part = self.part(ISSUER_STEPS, service_id)
         return read_issuer_steps(part).steps[0].day if part else 0
 
@@ -176,7 +177,7 @@ class Issuers:
         return self._cache.key(service_id)
 
     def size(self, service_id: str) -> int:
-        """About the size of its rows. It does not depend on how a library compresses them."""
+        """Approximate size of its rows, independent of a library's compression."""
         return _BYTES_OF_A_FACT * self._facts.get(service_id, 0)
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
@@ -214,7 +215,7 @@ MakeGroupParts = Callable[[Sequence[MacroColumn]], Iterable[tuple[str, bytes]]]
 _GROUP_PARTS: Final[list[MakeGroupParts]] = []
 _BYTES_OF_A_VALUE: Final = 24
 _VALUES_IN_A_GROUP: Final = 1 << 14
-"""Average. A group is a row group of a Parquet file, and is made anew when one of its columns changes."""
+"""Average size. A group is a row group of a Parquet file, and is rebuilt when one of its columns changes."""
 _COUNTS: Final = "counts"
 _read_counts = msgspec.msgpack.Decoder(MacroCounts).decode
 
@@ -233,7 +234,7 @@ class _StoredColumn(NamedTuple):
 
     @property
     def values(self) -> int:
-        """About how many values it has, by the length of its text."""
+        """Approximate number of values, by the length of the text."""
         return sum(len(values) for *_, values in self.rows) // _BYTES_OF_A_VALUE
 
 
@@ -269,7 +270,7 @@ def _group_record(
 
 
 class MacroParts:
-    """The parts of every group of macro columns: of published series by key, of annual tables by country and
+    """The parts of every group of macro columns: published series by key, annual tables by country and
     indicator."""
 
     def __init__(
@@ -291,7 +292,7 @@ class MacroParts:
         )
 
     def parts(self, kind: str) -> Iterator[bytes]:
-        """The parts of all groups for a dataset or table, without those that have none."""
+        """The parts of all groups for a dataset or table; groups without one are left out."""
         return filter(None, (self._cache.read(name, kind) for name in self._names))
 
     def counts(self) -> Iterator[MacroCounts]:
@@ -316,7 +317,7 @@ class MacroParts:
 
 
 def _groups(columns: Iterable[_StoredColumn]) -> Iterator[list[_StoredColumn]]:
-    """Columns in groups. Whether a group begins at a column follows from that column alone."""
+    """Columns in groups. Only the column itself decides whether a group begins at it."""
     group: list[_StoredColumn] = []
     for column in columns:
         name = f"{column.country}|{column.code}"
@@ -344,7 +345,7 @@ _FLAG_FIELDS: Final = {
 
 
 class CountryFlags:
-    """The red flags of every country, made anew where one of its releases changed."""
+    """The red flags of every country, recomputed if one of its releases changed."""
 
     def __init__(
         self, tenders: Tenders, captures: Mapping[int, CaptureInfo], path: Path | None = None
@@ -373,7 +374,7 @@ class CountryFlags:
                 yield country, key, pack_record({name: _write(own) for name, own in fields.items()})
 
     def _key(self, country: str) -> bytes:
-        """A digest of what the flags of a country are made of."""
+        """A digest of the inputs of a country's flags."""
         digest = blake2b(code_digest(), digest_size=16)
         for tender in self._tenders.of(country):
             row = tender.row

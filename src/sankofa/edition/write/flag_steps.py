@@ -1,12 +1,12 @@
 """Computes the red flags of a country for every day, in one sweep over its processes and its days.
 
-A process says what it is compared by between two of its releases, a party between two releases that change
-its numbers. The values of each indicator come and go on these days, and their quartiles are read after each
-(`_Ordered`). A subject is stored where its value lies beyond the widest threshold of its days; the reader
-compares it with the threshold of the day asked for (`format.flag_steps`).
+The values of a process hold from one of its releases to the next, those of a party from one release that
+changes its numbers to the next. The values of each indicator come and go on these days, and quartiles are
+read after each day (`_Ordered`). A subject is stored if its value lies beyond the widest threshold of its
+days; the reader compares it with the requested day's threshold (`format.flag_steps`).
 
-The work grows with the releases and their bids, and with the days. What follows from a country is reused as
-long as none of its releases changes.
+The work grows with the releases and their bids, and with the days. A country's results are reused as long as
+none of its releases changes.
 """
 
 from array import array
@@ -69,7 +69,7 @@ _NOTHING: Final = Examined("", cancelled=True)
 
 
 def rounded(value: float) -> Decimal:
-    """A figure of a flag, as it is served."""
+    """A figure of a flag, as served."""
     return quotient(Decimal(value), _ONE)
 
 
@@ -113,7 +113,7 @@ class _Flagged:
 
 
 class FlagSteps(NamedTuple):
-    """The red flags of a country on all days, as they are stored."""
+    """The red flags of a country on all days, as stored."""
 
     days: list[tuple[int, int, bytes]]
     """First day, until, `Thresholds`."""
@@ -136,14 +136,14 @@ class FlagSweep:
         """Processes by the day of their first release."""
         self._days: set[int] = set()
         self._currencies: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        """By day, what changes in the number of bids in each currency."""
+        """By day, the change in the number of bids in each currency."""
         self._computed: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
-        """By indicator and currency, what changes in the number of processes it can be computed for."""
+        """By indicator and currency, changes in the number of processes it can be computed for."""
         self._flagged: defaultdict[FlagKey, _Flagged] = defaultdict(_Flagged)
         self._priced: defaultdict[str, list[_Priced]] = defaultdict(list)
         self._entered: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         self._bids: defaultdict[tuple[str, str], array[int]] = defaultdict(lambda: array("i"))
-        """Triples of a day and what changes in two numbers."""
+        """Triples of a day and the changes in two numbers."""
         self._classes: defaultdict[str, list[tuple[int, set[str], set[str]]]] = defaultdict(list)
         self._named: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         """First day, until, number of the state, number of the name."""
@@ -189,7 +189,7 @@ class FlagSweep:
         return examined
 
     def _change(self, day: int, before: Examined, now: Examined) -> None:
-        """What parties are compared by, and the currencies of bids, where a release changed them."""
+        """Record changes in the compared values of parties and in the currencies of bids."""
         if now.currencies != before.currencies:
             self._currencies[day].update(now.currencies)
             self._currencies[day].subtract(before.currencies)
@@ -280,7 +280,7 @@ class FlagSweep:
         )
 
     def _limits(self, days: list[int], compared: Compared) -> tuple[list[Thresholds], list[dict[str, int]]]:
-        """The thresholds of each day; and the numbers of subjects that each indicator is computed for."""
+        """The thresholds of each day, and the numbers of subjects that each indicator is computed for."""
         prices = {one: DayValues() for day in self._currencies.values() for one in day}
         for currency, priced in self._priced.items():
             for one in priced:
@@ -333,7 +333,7 @@ class FlagSweep:
         return own.days, msgspec.Raw(encode(own.steps))
 
     def _name(self, parties: dict[str, PartyRecord], flagged: set[str]) -> None:
-        """Give the parties that stand out on some day their names, and the newest release with each."""
+        """Add names to the parties that stand out on some day, with the newest release of each name."""
         order = sorted(range(len(self._states)), key=lambda state: self._states[state].released)
         ranks = array("i", bytes(4 * len(order)))
         for rank, state in enumerate(order):

@@ -22,7 +22,7 @@ from sankofa.model.ocds.red_flags import FEWEST_BIDS, TOP, Fences, FlagCounts, T
 PARTY_TYPES: Final = (BUYER, PROCURING_ENTITY, TENDERER)
 _PER_BUCKET: Final = 256
 Triples = list[int]
-"""A day and two numbers that are so from then on, one after another."""
+"""Triples of a day and two numbers that hold from that day on."""
 ClassSteps = list[tuple[int, int, int, list[str]]]
 """A day, processes with an award, the number of classifications, and the first of these."""
 FlagKey = tuple[str, str, str]
@@ -42,7 +42,7 @@ class DayValues:
 
 
 class _Ordered(Sequence[float]):
-    """The values of one day after another, in order."""
+    """The values of consecutive days, in order."""
 
     def __init__(self, steps: DayValues) -> None:
         self._values: list[float] = sorted(set(steps.values))
@@ -51,13 +51,13 @@ class _Ordered(Sequence[float]):
         self._buckets = [0] * (len(ranks) // _PER_BUCKET + 1)
         self._count = 0
         self._changes: defaultdict[int, array[int]] = defaultdict(lambda: array("i"))
-        """By day, the ranks of values that come; one below the negative rank for one that goes."""
+        """By day, the ranks of added values; a removed value is one below its negative rank."""
         for first, until, value in zip(steps.firsts, steps.untils, steps.values, strict=True):
             self._changes[first].append(ranks[value])
             self._changes[until].append(-1 - ranks[value])
 
     def advance(self, day: int) -> bool:
-        """Go on to a day; whether something changed."""
+        """Advance to a day; returns whether anything changed."""
         changes = self._changes.pop(day, None)
         for change in changes or ():
             rank, number = (change, 1) if change >= 0 else (-1 - change, -1)
@@ -86,7 +86,7 @@ class _Ordered(Sequence[float]):
 
 
 class _Quartiles:
-    """The fences of a population on one day after another."""
+    """The fences of a population on consecutive days."""
 
     def __init__(self, steps: DayValues) -> None:
         self.ordered = _Ordered(steps)
@@ -114,7 +114,7 @@ class Least:
 
 
 def added_up(changes: "array[int]") -> list[int]:
-    """Triples of a day and two sums, out of triples of a day and what changes in them."""
+    """Triples of a day and two sums, from triples of a day and the changes in them."""
     by_day: dict[int, tuple[int, int]] = {}
     for day, one, other in zip(changes[::3], changes[1::3], changes[2::3], strict=True):
         before = by_day.get(day, (0, 0))
@@ -156,7 +156,7 @@ def _class_spans(steps: ClassSteps) -> Iterator[tuple[int, int, int, int]]:
 
 
 class Compared(NamedTuple):
-    """What parties are compared by on all days."""
+    """The compared values of parties on all days."""
 
     entered: dict[str, Triples]
     bids: dict[tuple[str, str], Triples]
@@ -164,7 +164,7 @@ class Compared(NamedTuple):
 
 
 class DayLimits:
-    """The thresholds on one day after another."""
+    """The thresholds on consecutive days."""
 
     def __init__(self, compared: Compared, prices: dict[str, DayValues], fewest: int) -> None:
         """`prices` has the ratios of R024 and R058 by currency."""
@@ -212,7 +212,7 @@ class DayLimits:
         )
 
     def computed(self, currency: str | None) -> dict[str, int]:
-        """How many subjects each of these indicators is computed for on the day."""
+        """The number of subjects that each of these indicators is computed for on the day."""
         prices = self._prices.get(currency or "")
         return {
             **dict.fromkeys(("R024", "R058"), len(prices.ordered) if prices else 0),
@@ -227,7 +227,7 @@ def standing_out(
     limits: list[Thresholds],
     compared: Compared,
 ) -> Iterator[tuple[FlagKey, list[PartyStep]]]:
-    """The parties that stand out on some of the days between two changes of their numbers, and these days."""
+    """Parties with the days between two changes of their numbers, if they stand out on some of them."""
     fences = [one.shares for one in limits]
     won = Least(days, [-f.lower if f and f.q1 > 0 and f.lower > 0 else inf for f in fences])
     for tenderer, triples in compared.entered.items():

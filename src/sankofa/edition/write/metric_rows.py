@@ -1,7 +1,6 @@
 """The metrics of one issuer: rows on the wire, their days and sizes, and the reasons for missing values.
 
-A row is the bytes that `MetricsRow` is encoded to. They are assembled from text: several
-metrics share an input, and all share the issuer.
+A row is the encoded bytes of `MetricsRow`, assembled from text because metrics share inputs and the issuer.
 """
 
 from array import array
@@ -59,7 +58,7 @@ class Standings(msgspec.Struct, frozen=True, array_like=True):
     """Values missing because of a later filing: metric, first day, and the changes as JSON."""
 
     def stretches(self, *, known: bool = False) -> Iterator["Shown"]:
-        """The states with their days, each until the next of its metric; of `basis=as_known` if `known`."""
+        """The states with their days, each until the next of its metric; for `basis=as_known` if `known`."""
         words = _numbers("i", self.known if known else self.shown).tolist()
         numbers, firsts, states = words[::3], words[1::3], words[2::3]
         following = zip([*numbers[1:], -1], [*firsts[1:], FOREVER], strict=True)
@@ -134,12 +133,12 @@ def _changed(change: LaterChange) -> dict[str, str | None]:
 
 
 class CoverageSteps(msgspec.Struct, frozen=True, array_like=True):
-    """How many of some issuers have published a full year, and which inputs were present, by day."""
+    """By day, how many issuers of a group have published a full year, and the inputs present."""
 
     published: list[tuple[int, int]]
     """Day, and the change in the number of issuers that have published."""
     found: list[tuple[int, int, int]]
-    """Metric, day, and the change in the number of those issuers that have its inputs."""
+    """Metric, day, and the change in the number of these issuers with its inputs."""
     identity_conflicts: int
     odd_years: Mapping[str, int]
 
@@ -184,8 +183,8 @@ def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def coverage(issuers: Iterable[CoverageSteps], asked: int) -> dict[str, Decimal]:
-    """Per metric, the share of the issuers with a published full year whose inputs are present on a day; and
-    the numbers of routes that contradict an identity and of years with odd figures."""
+    """Per metric, the share of issuers with a published full year whose inputs are present on a day; and the
+    numbers of routes that contradict an identity and of years with odd figures."""
     published = conflicts = 0
     odd = Counter(dict.fromkeys(MEASURES, 0))
     totals = [0] * len(slugs())

@@ -1,8 +1,8 @@
 """Writes the tables of an edition as Parquet while its datasets are built, so memory stays flat.
 
-Rows wait in small batches. A thread encodes and compresses each row group while the build goes on. Row groups
-end where the rows say so, not where batches end, so a table whose rows did not change is the same file in the
-next edition.
+Rows wait in small batches. A thread encodes and compresses each row group while the build goes on. The rows
+decide where row groups end, not the batches, so a table with unchanged rows is the same file in the next
+edition.
 """
 
 from collections import Counter, defaultdict
@@ -76,7 +76,7 @@ class TableWriter:
         self._files[-1].write(group)
 
     def end_partition(self) -> None:
-        """End the row group if it has enough rows."""
+        """End the row group if it is large enough."""
         self._settle()
         if self._waiting >= _ENOUGH_ROWS:
             self._encode(self._waiting)
@@ -125,7 +125,7 @@ class TableWriter:
         self._done()
         self._begin_file_if_full()
         waiting = pa.concat_tables(self._batches)
-        # In one chunk: the ends of pages must not depend on batches.
+        # In one chunk, so that the ends of pages do not depend on batches.
         group = waiting.slice(0, rows).combine_chunks()
         self._check(self.table.name, group)
         self._waiting -= rows
@@ -165,7 +165,7 @@ class ParquetFiles:
         rows_in_a_file: int = ROWS_IN_A_FILE,
         reused: Mapping[str, BuildRecord] = MappingProxyType({}),
     ) -> None:
-        """`reused` has the tables whose files an earlier edition wrote."""
+        """`reused` has the tables whose files come from an earlier edition."""
         self._context = context
         self._reused = reused
         self._encoder = ThreadPoolExecutor(1, "parquet")
@@ -224,11 +224,11 @@ class ParquetFiles:
             writer.end_partition()
 
     def name_sources(self, kind: str, sources: Set[str]) -> None:
-        """Set the sources of a derived dataset, where each row names only one."""
+        """Set the sources of a derived dataset whose rows each name only one."""
         self._derived_from[kind] = sources
 
     def make(self, name: str) -> None:
-        """Write the rows that a table makes itself."""
+        """Write the rows that a table builds itself."""
         if (writer := self._open.get(name)) is not None:
             self._add(writer, "", self._rows[name].make())
             for group in self._rows[name].make_groups():

@@ -1,6 +1,6 @@
 """One Parquet file of a table: its columns, its rows, and its metadata.
 
-The same rows give the same bytes: nothing in a file says when or where it was written, or for which edition.
+The same rows give the same bytes: a file does not record when, where or for which edition it was written.
 
 | field | column |
 |---|---|
@@ -191,14 +191,14 @@ _PAGES: Final = {"min_chunk_size": 32 << 10, "max_chunk_size": 128 << 10}
 """Pages end at content-defined boundaries: an added row changes one page of a column, so a node that follows
 pulls little (docs/decisions/following-editions.md). Files are larger by 2%."""
 _NO_DICTIONARY: Final = ("record_ref", "superseding_record_ref", "fact_id", "provenance_id", "release")
-"""Columns whose values rarely repeat. Figures repeat a little, yet a dictionary of them doubles the time."""
+"""Columns whose values rarely repeat. Figures repeat a little, but a dictionary for them doubles the time."""
 LONG_TEXT: Final = ("release",)
-"""Columns that more compression makes smaller by a twentieth; others gain nothing."""
+"""Columns that stronger compression shrinks by a twentieth; others gain nothing."""
 _NO_STATISTICS: Final = ("release",)
 
 
 class RowGroup(msgspec.Struct, frozen=True, array_like=True):
-    """An encoded row group. It can be made in another process, and is copied into one file after another."""
+    """An encoded row group. It can be made in another process, and copied into several files."""
 
     rows: int
     chunks: bytes
@@ -212,7 +212,7 @@ class RowGroup(msgspec.Struct, frozen=True, array_like=True):
     classes: list[str]
     """Their licence classes."""
     left_out: int = 0
-    """Rows that need a key, and are left out because the file does not."""
+    """Rows that need a key, left out because the file needs none."""
 
 
 class RowGroupEncoder:
@@ -240,7 +240,7 @@ class RowGroupEncoder:
         """The footer of every file of the table up to its row groups, and after them."""
 
     def encode(self, group: pa.Table) -> RowGroup:
-        """Encode rows, without those that an open file may not contain."""
+        """Encode rows, except those that an open file may not contain."""
         every = group.num_rows
         if self._open:
             keyed = compute.is_in(group.column("license_class"), value_set=pa.array(sorted(KEYED_CLASSES)))
@@ -288,7 +288,7 @@ def _sources(refs: pa.ChunkedArray) -> set[str]:
 
 
 class TableFile:
-    """One file, under a temporary name. Its footer stays in memory until it is closed."""
+    """One file, under a temporary name. The footer stays in memory until the file is closed."""
 
     def __init__(self, path: Path, table: Table, encoder: RowGroupEncoder) -> None:
         self.rows = 0
@@ -370,7 +370,7 @@ class TableFile:
 
 
 def _leaves(field: pa.Field, path: str = "") -> list[str]:
-    """The leaf columns of Parquet: those inside a list or struct."""
+    """The leaf columns of Parquet, also inside a list or struct."""
     path = f"{path}.{field.name}" if path else field.name
     if pa.types.is_list(field.type):
         return _leaves(field.type.value_field.with_name("element"), f"{path}.list")

@@ -1,7 +1,7 @@
-"""The footers of Parquet files, as far as row groups are copied from one file into another.
+"""Edits footers of Parquet files, to copy row groups from one file into another.
 
-A footer is a Thrift struct in the compact protocol (parquet-format, `FileMetaData`). Row groups that were
-encoded alone are put one after another; the offsets in their metadata move, and everything else is copied.
+A footer is a Thrift struct in the compact protocol (parquet-format, `FileMetaData`). Separately encoded row
+groups are concatenated; the offsets in their metadata are moved, and everything else is copied.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class Schema(NamedTuple):
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """An unsigned number, and where it ends."""
+    """An unsigned number and its end."""
     value = shift = 0
     while True:
         byte = content[at]

@@ -1,8 +1,8 @@
-"""Counts and screen data of all organisations, summed up by partition.
+"""Counts and screen data of all organisations, summarised by partition.
 
-Screens, quality and coverage describe every organisation in each edition. Their share of one partition
-follows from the inputs of that partition, so it is computed once and cached for the next build: after a
-change to one organisation only its own partition is read again.
+Screens, quality and coverage describe every organisation in each edition. A partition's share depends only on
+its own inputs, so it is cached for the next build: after a change to one organisation only its partition is
+read again.
 """
 
 from array import array
@@ -33,12 +33,12 @@ from sankofa.ledger.spells import PARENT, Placed, first_records, places
 from sankofa.model.days import FOREVER, ordinal
 
 NOWHERE: Final = "?"
-"""The country of an issuer without one."""
+"""The country code of an issuer without a country."""
 _write_changes = msgspec.msgpack.Encoder().encode
 
 
 class MetricValues(msgspec.Struct, frozen=True, array_like=True):
-    """The values of one metric by column, in the order of their issuers."""
+    """The values of one metric by column, in the order of the issuers."""
 
     sizes: "array[float]"
     """Floats, which hold ten digits exactly."""
@@ -66,7 +66,7 @@ def no_values() -> MetricValues:
 
 
 class ScreenSegment(msgspec.Struct, frozen=True, array_like=True):
-    """The screen data of the organisations of a partition, as it is cached."""
+    """The cached screen data of the organisations of a partition."""
 
     issuers: list[str]
     countries: list[str]
@@ -176,8 +176,8 @@ HOLDINGS: Final = "holdings"
 
 
 class FactTotals(Counted, array_like=True):
-    """Issuers and their served facts from one source; first and last are of periods that ended before their
-    capture."""
+    """Issuers and their served facts from one source; first and last only count periods that ended before
+    their capture."""
 
     dated: int = 0
     """Facts with an evidenced day of publication."""
@@ -237,7 +237,7 @@ class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
     facts: list[tuple[str, str, FactTotals]]
     """By source and country (empty if unknown)."""
     fact_days: list[tuple[str, str, list[tuple[int, Counted]]]]
-    """By source and the country that the issuer had then, what became known on each day."""
+    """By source and the issuer's country then, what became known on each day."""
     held: HeldFacts
     """Their facts in the ledger, served or not."""
     coverage: CoverageSteps
@@ -247,9 +247,9 @@ class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
     statements: list[tuple[str, str, int]]
     """Number of records and identifiers by source and country."""
     names: bytes
-    """Digest of their names and identifiers; those of all partitions add up (`sum_of_digests`)."""
+    """Digest of names and identifiers; the digests of all partitions add up (`sum_of_digests`)."""
     record_days: list[tuple[str, list[tuple[int, int]]]]
-    """By source, the number of organisations that it first described from each day on."""
+    """By source, the number of organisations that it was first to describe, from each day on."""
     claims: bytes
     """The same for the source of each identifier."""
 
@@ -349,7 +349,7 @@ class PartitionSummaries:
     def _add_known(
         self, known: dict[tuple[str, str], Counted], source_id: str, entity: Entity, own: FactTotals
     ) -> None:
-        """Count the facts of an issuer where it was when they became known."""
+        """Count the facts of an issuer in its country of the day they became known."""
         placed = places(entity, self._captures) or [Placed("", entity.country or "", ())]
         for country, since, until in country_spells(placed):
             days = {day: one for day, one in own.days.items() if since <= day < until}

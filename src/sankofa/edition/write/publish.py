@@ -36,7 +36,8 @@ class LogWriter(Protocol):
         """Hash the rows of an edition that is about to be published. Raises EditionError."""
 
     def update(self, *, attest: bool = True) -> None:
-        """Append what the log lacks about the editions of the store; let others attest its checkpoint."""
+        """Append missing entries about the store's editions to the log, and have others attest its
+        checkpoint."""
 
 
 def publish(
@@ -55,15 +56,14 @@ def publish(
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
-    `issuer_cache` is a folder for results that the next build may reuse; `processes` derive issuers and
-    macro columns, and are closed.
-    One publication runs at a time: `waiting` is called while another does, and the ledger is read after it.
-    `log` is told of the edition. Raises EditionError if the pointer would move back, or a rollback moved it
-    meanwhile.
+    `issuer_cache` is a folder for results that the next build may reuse; `processes` derive issuers and macro
+    columns, and are closed. One publication runs at a time: `waiting` is called while another runs, and the
+    ledger is read after it. `log` records the edition. Raises EditionError if the pointer would move back, or
+    a rollback moved it meanwhile.
     """
     with store.exclusive("publish", waiting), without_cycle_collection():
         if log is not None:
-            log.update(attest=False)  # the last publication may have been killed before it did
+            log.update(attest=False)  # the last publication may have been killed before this
         before = store.list_editions().current
         with ledger.verified_snapshot():
             context = BuildContext(
@@ -79,7 +79,7 @@ def publish(
             finally:
                 if processes is not None:
                     processes.close()
-            del context  # before cycle collection resumes, which would look through all of it
+            del context  # before garbage collection resumes, which would scan all of it
         store.open(
             manifest["edition"], check_all=True
         ).close()  # refuses an edition that did not reach the disk whole
@@ -91,7 +91,8 @@ def publish(
                 _refuse_to_move_back(manifest["edition"], before, current)
             except EditionError:
                 if manifest["edition"] not in (edition for _, edition in store.log.published()):
-                    # It was never current, so the log has no entry; `rollback` hashes its rows again.
+                    # The edition was never current, so the log has no entry; `rollback` hashes its rows
+                    # again.
                     row_trees_path(store.edition_folder(manifest["edition"])).unlink(missing_ok=True)
                 if current is not None:  # signed, so that `rollback` may serve it
                     kept = store.list_editions().editions
@@ -110,7 +111,7 @@ def count_parts() -> int:
 
 
 def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any], sources: Mapping[str, Source]) -> list[str]:
-    """The stored editions that may not be served instead of this one."""
+    """Stored editions that may not be served instead of this one."""
     refused = [omission["source"] for omission in manifest.get("left_out", ())]
     withdrawals = manifest.get("withdrawals", ())
     others = [name for name in store.list_editions().editions if name != manifest["edition"]]
@@ -135,7 +136,7 @@ class _SourceClass(msgspec.Struct):
 
 
 def tightened_since(store: Datastore, edition: str, sources: Mapping[str, Source]) -> frozenset[str] | None:
-    """The sources whose rows need a key today and did not in an edition; None if it cannot be read."""
+    """Sources whose rows need a key today but did not in an edition; None if it cannot be read."""
     keyed = {name for name, source in sources.items() if source.license_class in KEYED_CLASSES}
     if not keyed:
         return frozenset()

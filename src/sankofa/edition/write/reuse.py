@@ -1,18 +1,17 @@
 """The memo of a build: `part = memo(dataset, partition, digest of inputs)`.
 
-A publication remembers what it made of which inputs. The next one reuses every part and file whose inputs
-have the same digest, and makes the rest. Nothing here is a source of truth: a part is only reused if a stored
-edition still holds it whole, under the digest of its content.
+A publication records its results with a digest of their inputs. The next publication reuses every part and
+file with the same digest, and builds the rest. The memo is not a source of truth: a part is only reused if a
+stored edition still has it undamaged, under the digest of its content.
 
 The ledger only grows, and every capture is sealed with a digest of its rows in each table. So the seals
 identify the rows of a table without reading them. The rest of a digest is the code, the registered sources,
-and what is left out of the ledger. No clock enters: a dataset that shows one declares no inputs and is built
-each time.
+and the left-out rows of the ledger. No clock is part of it: a dataset that depends on the clock declares no
+inputs and is built each time.
 
-Whether a part begins at a key follows from that key and its size alone, not from the keys before it. So a
-change moves no boundary except its own, and the other parts come out as they were. A partition of
-organisations also ends after a number of bytes; such a boundary may move, but no further than the next one
-that follows from its key.
+Only the key and its size decide whether a part begins at it, not the keys before. So a change moves only its
+own boundary, and other parts stay the same. A partition of organisations also ends after a number of bytes;
+such a boundary may move, but not past the next boundary decided by a key.
 """
 
 import hashlib
@@ -58,7 +57,7 @@ _read_seal = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class PartEntry(msgspec.Struct, frozen=True):
-    """A part as the manifest lists it."""
+    """A part in the manifest."""
 
     kinds: list[str]
     first: str
@@ -68,15 +67,15 @@ class PartEntry(msgspec.Struct, frozen=True):
 
 
 class BuildRecord(msgspec.Struct, frozen=True):
-    """What a build made of some inputs: a dataset, a partition of organisations, or a table."""
+    """The result of a build for some inputs: a dataset, a partition of organisations, or a table."""
 
     parts: list[PartEntry] = []
     files: list[dict[str, Any]] = []
-    """As the manifest lists them."""
+    """Entries of the manifest."""
     rows: dict[str, int] = {}
     """Number of rows by kind."""
     sources: dict[str, list[str]] = {}
-    """Sources by kind, where each row names only one of several."""
+    """Sources by kind, if each row names only one of several."""
     manifest_extras: dict[str, Any] = {}
     tally: list[TallyRow] | None = None
     first_blocks: dict[str, int] = {}
@@ -86,7 +85,7 @@ class BuildRecord(msgspec.Struct, frozen=True):
 
 
 class Memo(RecordFile):
-    """What builds made, by the digest of its inputs, and results they computed on the way."""
+    """Results of builds by the digest of their inputs, and intermediate results."""
 
     def known(self, inputs: str) -> BuildRecord | None:
         """What the last build made of these inputs."""
@@ -97,7 +96,7 @@ class Memo(RecordFile):
         self.put(inputs, b"", pack_record({_MADE: _write(record)}))
 
     def recall(self, name: str, inputs: str, shape: type[T], compute: Callable[[], T]) -> T:
-        """The result for these inputs, computed if it is not known."""
+        """The result for these inputs, computed if unknown."""
         if known := self.carry(name, inputs.encode()):
             return msgspec.msgpack.decode(known.part(_MADE), type=shape)
         result = compute()
@@ -105,7 +104,7 @@ class Memo(RecordFile):
         return result
 
     def finish(self) -> None:
-        """Leave it to the next build, with the results that this one did not ask for."""
+        """Store the memo for the next build, with the results that this build did not use."""
         for before in self._before:
             for name, known in before.records.items():
                 if known.key and name not in self._records.records:
@@ -114,7 +113,7 @@ class Memo(RecordFile):
 
 
 def sum_of_digests(digests: Iterable[bytes]) -> bytes:
-    """One digest of distinct things, whatever their order and however they are grouped."""
+    """One digest of distinct items, independent of their order and grouping."""
     total = sum(int.from_bytes(digest, "little") for digest in digests)
     return (total & _EVERY_BIT).to_bytes(_DIGEST, "little")
 
@@ -136,7 +135,7 @@ class BuildInputs:
         self._digests: dict[Input, bytes] = {}
 
     def digest(self, name: str, reads: Iterable[Input]) -> str:
-        """The digest of something that is made of these inputs and nothing else."""
+        """The digest of a result that depends only on these inputs."""
         digest = sha256(_write((name, self._base)))
         for one in sorted(reads):
             digest.update(_write((one, self._input(one))))
@@ -178,7 +177,8 @@ _BATCH: Final = 256
 _BYTES_IN_A_PART = 4 << 20
 """Average of a partitioned dataset."""
 _INDEX_SHARE: Final = 4, 8
-"""Parts of an index of organisations are a quarter of that; in large editions an eighth times the scale."""
+"""Parts of an index of organisations: a quarter of the average; in large editions an eighth times the
+scale."""
 _BYTES_OF_A_KEY: Final = 128
 """Approximate size of a key in the directory."""
 
@@ -191,7 +191,7 @@ class Partition(msgspec.Struct, frozen=True):
     begin: int
     """Its place among all organisations."""
     end: int
-    """The place after that of the last."""
+    """The position after the last organisation."""
     described: str
     """Digest of everything known about them but their figures."""
     inputs: str
@@ -222,13 +222,13 @@ def partitions(
 
 
 def part_scale(entities: Sequence[Entity], issuers: Issuers) -> int:
-    """How many times larger parts are than in an edition of few organisations; a power of two."""
+    """Factor by which parts are larger than in an edition of few organisations; a power of two."""
     total = sum(issuers.size(entity.service_id) for entity in entities) + _BYTES_OF_AN_ENTITY * len(entities)
     return _average(total) // _BYTES_IN_A_PARTITION
 
 
 def _average(total: int) -> int:
-    """Average size of partitions: a power of two, so it only changes when the total doubles."""
+    """Average size of partitions; a power of two, so it only changes when the total doubles."""
     return max(_BYTES_IN_A_PARTITION, 1 << (total // _PARTITIONS).bit_length())
 
 

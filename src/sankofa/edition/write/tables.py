@@ -1,6 +1,6 @@
-"""Tables published in bulk, each a Parquet file (several if large), and how one is declared.
+"""Tables published in bulk, each a Parquet file (several if large), and their declaration.
 
-A table takes the rows of a dataset as they are built, makes rows from the ledger that only the files have
+A table takes the rows of a dataset as they are built, adds rows from the ledger that only the files have
 (contract: EXP-4), or both. The modules of `write.datasets` declare their tables beside the datasets.
 
 The shared shape of facts: one form for the facts of every dataset, with their entity and provenance.
@@ -36,7 +36,7 @@ ROWS_OF_COLUMNS: Final = 32_768
 
 
 class TableRows:
-    """The rows of a table in one build. This class takes the rows of its dataset as they are."""
+    """The rows of a table in one build. This class uses the rows of its dataset unchanged."""
 
     def __init__(self, context: BuildContext) -> None:
         self.context = context
@@ -159,12 +159,12 @@ class Table:
     """Sort columns; a minus before the name means descending."""
     signal_key: str | None = None
     open: bool = False
-    """Whether its file needs no key; it then has no row of `KEYED_CLASSES`."""
+    """Whether its file needs no key; it then has no rows of `KEYED_CLASSES`."""
     methodology: str = ""
     derived: bool = False
     """Whether its dataset returns the sources of its rows (`Outcome.sources`)."""
     reads: tuple[Input, ...] | None = None
-    """Its inputs, if it takes from nothing (see `write.dataset.Dataset`)."""
+    """Its inputs, if it takes rows from no dataset (see `write.dataset.Dataset`)."""
 
 
 _TABLES: dict[str, Table] = {}
@@ -190,13 +190,13 @@ def tables() -> tuple[Table, ...]:
 
 DIGEST_BYTES: Final = 8
 _STORED: Final = 6
-"""Bytes stored of a digest; its first two select the bucket."""
+"""Stored bytes of a digest; the first two select the bucket."""
 
 
 class DigestSet:
     """A set of 64-bit digests in about 7 bytes each, where a Python set takes 100.
 
-    There is one digest for nearly every figure of an edition, so it limits the figures of a build.
+    There is one digest for nearly every figure, so this set limits the figures of a build.
     """
 
     def __init__(self) -> None:
@@ -254,7 +254,7 @@ class SharedProvenance(Row, frozen=True, kw_only=True):
 
 
 class _Once(TableRows):
-    """Each provenance once, however many facts have it."""
+    """Each provenance once, even if many facts have it."""
 
     def __init__(self, context: BuildContext) -> None:
         super().__init__(context)

@@ -1,7 +1,7 @@
 """Worker processes of a build: they derive issuers and macro columns while it goes on.
 
-They are started once, for the first work that is worth it, and end with the build however it ends. A worker
-is given a few tasks at a time and sends back one result for each.
+They start once, for the first task that is large enough, and always end with the build. A worker is given a
+few tasks at a time and sends back one result for each.
 """
 
 import gc
@@ -30,7 +30,7 @@ _AT_ONCE: Final = 2
 _SECONDS_TO_END: Final = 10
 
 Job = Callable[[], AbstractContextManager[Callable[[Any], Any]]]
-"""Opened in each process; gives the function that is called for each task. It can be pickled."""
+"""Opened in each process; returns the function to call for each task. Picklable."""
 
 
 class _Failure(NamedTuple):
@@ -57,12 +57,12 @@ class WorkerProcesses:
     def derive(
         self, job: Job, alone: Callable[[T], R], tasks: Iterable[T], figures: Callable[[T], int]
     ) -> Generator[R, None, None]:
-        """The result of each task as it is done: `alone` makes it here if there is little to do.
+        """The result of each task when done; `alone` computes it in this process if there is little to do.
 
         Raises the error of a process; OperatorError if one died. Close it to end it early.
         """
         tasks = iter(tasks)
-        if self._number < 2:  # nothing is held back to be counted
+        if self._number < 2:  # do not hold tasks back to count them
             yield from map(alone, tasks)
         waiting: list[T] = []
         total = 0
@@ -111,7 +111,7 @@ class WorkerProcesses:
         for worker in workers:
             if at_once:
                 worker.process.terminate()
-            worker.connection.close()  # it reads the end of it, and ends
+            worker.connection.close()  # the process reads the end of the connection and exits
         for worker in workers:
             worker.process.join(_SECONDS_TO_END)
             if worker.process.is_alive():
@@ -142,7 +142,7 @@ def keep_pandas_out() -> None:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Processes started inside ignore an interrupt of the terminal; this process ends them itself."""
+    """Processes started inside ignore a terminal interrupt; this process ends them itself."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -195,7 +195,7 @@ def _died(worker: _Worker) -> OperatorError:
 
 
 def _work(connection: Connection) -> None:
-    """Runs in the process. It ends with the connection, so it does not outlive the build."""
+    """Runs in the worker process. It ends with the connection, so it does not outlive the build."""
     gc.disable()  # as the build does
     keep_pandas_out()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError), connection:
@@ -208,7 +208,7 @@ def _work(connection: Connection) -> None:
 
 
 def _derive(connection: Connection) -> None:
-    load_declarations()  # each dataset declares the parts that it has in an issuer or a macro column
+    load_declarations()  # each dataset declares its parts of an issuer or a macro column
     message = connection.recv()
     while True:
         with message() as make:

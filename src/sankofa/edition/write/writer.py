@@ -1,4 +1,4 @@
-"""Writes the datasets of an edition, checks every row, and reuses what did not change."""
+"""Writes the datasets of an edition, checks every row, and reuses unchanged parts."""
 
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sankofa.edition.write.parquet import ParquetFiles
 
 _ROWS_AT_ONCE: Final = 256
-"""Rows that are read back together, at half the cost of one after another."""
+"""Rows that are read back at once, at half the cost."""
 
 
 class Reuse:
@@ -48,7 +48,7 @@ class Reuse:
         self._writer = writer
         self._memo = context.memo
         self.inputs: dict[str, str] = {}
-        """Digests by dataset or table; without those whose inputs are not declared."""
+        """Digests by dataset or table, without those that declare no inputs."""
         for name in (*self._datasets, *self._tables):
             if name in self._datasets and self._datasets[name].by_organisation:
                 continue  # reused partition by partition
@@ -76,7 +76,7 @@ class Reuse:
             self._memo.remember(inputs, record)
 
     def _needed_by_others(self) -> set[str]:
-        """Reused datasets whose result or rows something else needs, and tables whose dataset is built."""
+        """Reused datasets whose result or rows others need, and tables whose dataset is built."""
         built = [dataset for kind, dataset in self._datasets.items() if kind not in self.records]
         dropped = {
             need
@@ -107,7 +107,7 @@ class Reuse:
         return bool(root) and self._datasets[root].by_organisation
 
     def _all_reads(self, name: str) -> set[Input] | None:
-        """The inputs of a dataset or table, with those of what it needs; None if they are not declared."""
+        """The inputs of a dataset or table and of the kinds it needs; None if not declared."""
         one: Dataset | Table = self._tables[name] if name in self._tables else self._datasets[name]
         if isinstance(one, Table) and one.takes_from:
             root = self._root(one)
@@ -127,7 +127,7 @@ class Reuse:
 
 
 def _digest_of_partitions(name: str, context: BuildContext) -> str:
-    """The digest of a table that is made of all organisations."""
+    """The digest of a table built from all organisations."""
     inputs = [name, context.first_observed, *(partition.inputs for partition in context.partitions)]
     return sha256(" ".join(inputs).encode()).hexdigest()
 
@@ -153,7 +153,7 @@ class DatasetWriter:
         self._part = PartWriter(writer)
 
     def write(self, dataset: Dataset, context: BuildContext) -> None:
-        """Build a dataset after those that it needs, and write it; or reuse it."""
+        """Build a dataset after the ones it needs, and write it; or reuse it."""
         if dataset.by_organisation:
             if dataset.kind not in self._built:
                 self._write_organisations(context)
@@ -178,7 +178,7 @@ class DatasetWriter:
             counts[dataset.kind] = counts.get(dataset.kind, 0) + record.rows.get(dataset.kind, 0)
 
     def _write_organisations(self, context: BuildContext) -> None:
-        """All datasets that are stored by organisation, one partition after another."""
+        """Write all datasets stored by organisation, one partition after another."""
         own = [dataset for dataset in datasets() if dataset.by_organisation]
         sources: defaultdict[str, set[str]] = defaultdict(set)
         addresses: dict[str, int] = {}
@@ -285,7 +285,7 @@ class DatasetWriter:
         building: Iterator[KeyRows] | Iterator[PreparedKeyRows],
         first_blocks: dict[str, int] | None = None,
     ) -> Outcome:
-        """All rows of a builder to the part that is being written; returns what the builder returned."""
+        """Write all rows of a builder to the current part; returns the builder's result."""
         part = self._part
         key_rows = _Returning(building)
         for one in key_rows:
@@ -306,7 +306,7 @@ class DatasetWriter:
 
 
 class _Returning:
-    """A running builder, and what it returned at its end."""
+    """A running builder, and its result at the end."""
 
     def __init__(self, key_rows: Iterator[KeyRows] | Iterator[PreparedKeyRows]) -> None:
         self._key_rows = cast("Generator[KeyRows | PreparedKeyRows, None, Outcome | None]", key_rows)

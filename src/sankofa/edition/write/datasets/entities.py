@@ -59,15 +59,15 @@ def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
 
 
 class _Known:
-    """From which day on each organisation is known, apart from tenders, and its rows that changed."""
+    """The first day of each organisation, apart from tenders, and its changed rows."""
 
     def __init__(self, context: BuildContext) -> None:
         self.ids = bytearray()
         self.days = array("i")
         self.dated = array("i")
-        """Numbers of the organisations whose row changed."""
+        """Numbers of organisations whose row changed."""
         self.from_tenders = array("i")
-        """Numbers of those that only tenders name."""
+        """Numbers of organisations that only tenders name."""
         self.states: dict[str, bytes] = {}
         for number, entity in enumerate(context.entities):
             if entity.from_tenders:
@@ -116,7 +116,7 @@ def changed_rows(context: BuildContext, known: Built[dict[str, bytes]]) -> Itera
 
 @dataset(keys.TENDER_KNOWN, None, needs=(keys.TENDERS,), reads=())
 def parties_known(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
-    """The day of the first release that names an organisation, but not before its registers knew it."""
+    """The day of the first release that names an organisation; not before its registers knew it."""
     days: dict[str, int] = {}
     registered = dict(_registered(context.entities))
     for country in context.tenders.countries:
@@ -132,7 +132,7 @@ def parties_known(context: BuildContext, releases: Built[None]) -> Iterator[KeyR
 
 
 def _registered(entities: Iterable[Entity]) -> Iterator[tuple[str, int]]:
-    """The first registration of each organisation all of whose records have one."""
+    """The first registration of each organisation, if all its records have a registration."""
     for entity in entities:
         days = [one.profile.registered for one in (*entity.statements, *entity.earlier)]
         if days and all(days):
@@ -170,7 +170,7 @@ def relations(context: BuildContext, some: Sequence[Entity]) -> Building:
 
 
 def _parent(entity: Entity, relationship: str, day: str) -> Parent | None:
-    """Whose accounts consolidate it on a day, with the name of that day."""
+    """The parents that consolidate it on a day, with their names of that day."""
     for one in entity.relations:
         if one.kind == PARENT and one.relationship == relationship and one.first <= day < one.until:
             known = [(service_id, name) for since, service_id, name in one.named if since <= day]
@@ -215,7 +215,7 @@ def _first(values: "Iterator[T | None]") -> T | None:
 
 
 class SharedEntity(Row, frozen=True, kw_only=True):
-    """Who facts are of: an organisation, or a country by its alpha-3 code."""
+    """The subject of facts: an organisation, or a country by its alpha-3 code."""
 
     entity_id: Annotated[str, doc("Identifier: a service_id, or an ISO 3166-1 alpha-3 code.")]
     entity_type: Annotated[str, doc("Kind of entity: `organisation` or `country`.")]
@@ -296,9 +296,9 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
 
 @dataset("identifier", CrosswalkMatchRow, reads=(Input.CLAIMS,), partitioned=True, of_organisations=True)
 def identifiers(context: BuildContext) -> Iterator[KeyRows]:
-    """By lookup key; several organisations may share a registry number.
+    """By look-up key; several organisations may share a registry number.
 
-    An organisation answers once, by the first of its identifiers where registers agree on its number.
+    If several registers give an organisation the same number, it appears once, by its first identifier.
     """
     entities = context.entities
     claimed = sorted(

@@ -8,10 +8,10 @@ Restatements: each figure that replaced an earlier one, by organisation and in o
 
 Order: available_at descending, service_id, period_end descending, line_item, concept, unit, period_start,
 then vintage. The lists of all organisations and of each country are cut by the year of `available_at`, so a
-new filing leaves the parts of earlier years as they are.
+new filing does not change the parts of earlier years.
 
-Company facts: the figures of an issuer as the SEC's companyfacts writes them. An entry is a vintage. A later
-vintage changes no earlier entry, so a day's answer is the entries known then.
+Company facts: an issuer's figures in the form of the SEC's companyfacts. An entry is a vintage. A later
+vintage changes no earlier entry, so a day's answer has the entries known then.
 """
 
 import re
@@ -169,7 +169,7 @@ def _made_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item
 
 
 def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity) -> Iterator[Entry]:
-    """The row for each stretch of days: it names its successor only from the day that was known."""
+    """The row for each stretch of days; it names its successor from the day that was known."""
     for sight in visibilities(vintage):
         shown = row
         if sight.tells_successor and vintage.successor is not None:
@@ -302,7 +302,7 @@ def _statement_entries(issuer: Issuer) -> list[Entry]:
 
 
 _read_days = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
-"""Days with the rows of each, compressed; or the day from which each row is known, and the row."""
+"""Days with their rows, compressed; or rows with their first day."""
 _EVERY_MODE = Entry(b"").modes
 _Seen = tuple[int, int, int]
 """The days [first, until) on which a row is in a list, and the modes that see it."""
@@ -310,7 +310,7 @@ _Seen = tuple[int, int, int]
 
 @issuer_part(keys.RESTATEMENTS)
 def _part(issuer: Issuer) -> bytes:
-    """The restatements of each day, newest first, compressed: the build holds those of all issuers."""
+    """The restatements of each day, newest first; compressed, because the build holds all issuers."""
     by_day: defaultdict[int, list[tuple[tuple[Any, ...], int, bytes]]] = defaultdict(list)
     for identity, reported in issuer.reports.items():
         if len(reported) == 1:
@@ -392,7 +392,7 @@ def restatement_lists(context: BuildContext) -> Building:
 
 
 def _unpacked(packed: bytes, seen: Sequence[_Seen] = ((0, FOREVER, _EVERY_MODE),)) -> Iterator[Entry]:
-    """The rows in order; one that different modes see on different days comes once for each."""
+    """The rows in order; a row that modes see on different days comes once per mode."""
     for first, row in _read_days(zlib.decompress(packed)):
         for since, until, modes in seen:
             if first < until:
@@ -405,7 +405,7 @@ _NAMED_PERIODS: Final = frozenset(("FY", "Q1", "Q2", "Q3", "Q4"))
 
 
 class _Figure(msgspec.Struct, gc=False):
-    """A figure as the SEC writes it. The form of its filing is not held."""
+    """A figure in the SEC's form. The form of its filing is not stored."""
 
     start: date | msgspec.UnsetType
     end: date
@@ -418,7 +418,7 @@ class _Figure(msgspec.Struct, gc=False):
 
 
 _Known = tuple[tuple[object, ...], int, FundamentalsRow]
-"""The order of a row, the day from which on it is known, and the row."""
+"""The order of a row, its first day, and the row."""
 _read_known = msgspec.msgpack.Decoder(tuple[Entry, Entry]).decode
 
 

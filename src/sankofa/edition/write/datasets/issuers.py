@@ -149,7 +149,7 @@ def _spells(places: Sequence[Placed]) -> Iterator[tuple[str, int, int]]:
     """The keys that an issuer is listed under, each with its days."""
     since: dict[str, int] = {}
     for place in places:
-        day = ordinal(place.day) if place is not places[0] else 0  # as its row shows it before
+        day = ordinal(place.day) if place is not places[0] else 0  # as shown by its earlier row
         keys = {listed_under(None, exchange) for exchange in place.exchanges}
         if place.country:
             keys |= {listed_under(place.country, exchange) for exchange in (None, *place.exchanges)}
@@ -161,7 +161,7 @@ def _spells(places: Sequence[Placed]) -> Iterator[tuple[str, int, int]]:
 
 @dataset(MOVED_ISSUERS, None, needs=(ISSUERS,), reads=())
 def moved_issuers(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
-    """Where issuers were in the order of the list while they were in another country."""
+    """Earlier positions of issuers in the list, while they were in another country."""
     listed: list[_Listed] = issuers.result[0]
     today = [(one.country or "~", one.service_id) for one in listed]
     moved = [
@@ -181,7 +181,7 @@ def issuer_days(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]
 
 
 def _page(page: list[tuple[bytes, list[Step]]], first_days: "array[int]") -> Entry:
-    """A page; the last row of each issuer is read back."""
+    """A page; each issuer's last row is read back as a check."""
     block = encode_page(page)
     check = RowCheck(ISSUERS, IssuerRow)
     slices = IssuerPage(block).rows_on(block[1], FOREVER, range(len(page)), len(page)).slices

@@ -60,7 +60,7 @@ ANNUAL_TABLE: Final = "af-macro-annual"
 
 
 class _IndicatorPart(msgspec.Struct, frozen=True, array_like=True):
-    """An indicator in a country as it is stored."""
+    """An indicator in a country, as stored."""
 
     key: str
     rows: PreparedRows
@@ -69,7 +69,7 @@ class _IndicatorPart(msgspec.Struct, frozen=True, array_like=True):
 
 _INDICATORS: Final = "indicator-summary"
 _Summary = tuple[SeriesSummary, CatalogueEntry]
-"""What other datasets need to know about an indicator: they need not read its rows."""
+"""What other datasets need from an indicator, so that they need not read its rows."""
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(list[_IndicatorPart]).decode
 _read_pages = msgspec.msgpack.Decoder(list[tuple[str, list[bytes]]]).decode
@@ -154,7 +154,7 @@ def annual_lists(context: BuildContext) -> Iterator[KeyRows]:
 
 
 class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
-    """One vintage of one annual value. `observed_at` is when it was captured."""
+    """One vintage of one annual value. `observed_at` is the time of capture."""
 
     superseded_at: Annotated[
         str | None,

@@ -65,7 +65,7 @@ _NULL = msgspec.Raw(b"null")
 
 
 class _MeasurePart(msgspec.Struct, frozen=True, array_like=True):
-    """The facts of a measure of a country as they are stored; of each the last day and [first, until)."""
+    """The stored facts of a measure of a country, each with its last day and [first, until)."""
 
     country: str
     measure: str
@@ -230,8 +230,8 @@ def fact_order(
 
 
 def _in_order(columns: list[_MeasureFacts], ranges: "Iterable[array[int]]") -> "list[array[int]]":
-    """The facts of some measures, the newest first, else as they are given: of each its last day, first and
-    until, and the range of its row."""
+    """The facts of some measures, newest first, ties in the given order: each with its last day, first,
+    until, and the byte range of its row."""
     import pyarrow
     from pyarrow import compute
 
@@ -244,7 +244,7 @@ def _in_order(columns: list[_MeasureFacts], ranges: "Iterable[array[int]]") -> "
         firsts += one.firsts
         untils += one.untils
         rows.extend(range(one.first_row, one.first_row + len(one.ends)))
-    order = compute.array_sort_indices(numbers(ends), order="descending")  # it is stable
+    order = compute.array_sort_indices(numbers(ends), order="descending")  # the sort is stable
     row_numbers = numbers(rows).take(order)
     ordered = [
         *(numbers(column).take(order) for column in (ends, firsts, untils)),

@@ -1,4 +1,4 @@
-"""Dated series: for each value the vintage in force on a day, newest first; every vintage in bulk; releases.
+"""Dated series: for each value the vintage current on a day, newest first; all vintages in bulk; releases.
 
 Order: by series, series_type, frequency and country, then date descending. Releases newest first.
 """
@@ -135,7 +135,7 @@ _MODES: Final = Entry(b"").modes
 
 
 class SeriesPart(msgspec.Struct, frozen=True, array_like=True):
-    """A series as it is stored, and what other datasets need to know about it."""
+    """A stored series, and what other datasets need from it."""
 
     identity: Series
     rows: PreparedRows
@@ -154,7 +154,7 @@ _read = msgspec.msgpack.Decoder(list[SeriesPart]).decode
 
 
 class SeriesIndex(NamedTuple):
-    """What other datasets need to know about the series."""
+    """What other datasets need from the series."""
 
     summaries: list[SeriesSummary]
     """Summaries of all series, in order."""
@@ -179,7 +179,7 @@ class SeriesIndex(NamedTuple):
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(Input.MACRO,))
 def series(context: BuildContext) -> PreparedBuilding:
-    """Published series, and those made from annual tables."""
+    """Published series, and series made from annual tables."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
     for part in context.macro.parts(MACRO_SERIES):
         for one in _read(part):
@@ -308,7 +308,7 @@ def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[
 
 
 def _entries(provenance: ProvenanceText, one: SeriesVintages) -> list[Entry]:
-    """The vintages of each value, each while it is the latest."""
+    """The vintages of each value, each for the days on which it is the latest."""
     key, family, frequency, country = one.identity
     shared = (
         f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
@@ -385,13 +385,13 @@ table(
 
 @dataset(RATE_INPUTS, None, needs=(MACRO_SERIES,), reads=())
 def rate_input_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
-    """By currency, the rates that a cross rate needs: those are computed on request."""
+    """By currency, the rates for cross rates, which are computed on request."""
     for currency, own in _rate_inputs(summary.key for summary in series.result.summaries).items():
         yield KeyRows(currency, [Entry(encode_rate_inputs(own))])
 
 
 def _rate_inputs(keys: Iterable[str]) -> dict[str, list[RateInput]]:
-    """By currency, its rates against others, one for each, by code."""
+    """By currency, its rates by code of the other currency."""
     rates: defaultdict[str, dict[str, RateInput]] = defaultdict(dict)
     for key in sorted(keys, key=lambda key: key.split("|")):
         series, family, frequency, _ = key.split("|")

@@ -1,7 +1,7 @@
 """Derived values: by service_id, and in order of size.
 
 - `metrics`: the values of an issuer, ordered by metric, each with the days on which it is valid;
-- `omitted`: for an issuer, metric and day, why there is no value, and which later figures caused that;
+- `omitted`: for an issuer, metric and day, why there is no value, and the later figures that caused it;
 - `screen`, `screen-ranges`: the index of `format.screen_index`, which leads to the rows of `metrics`.
 """
 
@@ -118,7 +118,7 @@ class ScreenIndex:
         return encoded
 
     def _values(self, column: MetricValues) -> "dict[str, list[array[int]]]":
-        """By country and year, the values that are valid in it, largest first."""
+        """By country and year, the values valid in it, largest first."""
         names, starts = list(self._countries), self._starts
         by_country = {name: [array("I") for _ in starts] for name in (EVERYWHERE, *names) if name != NOWHERE}
         everywhere = [values.append for values in by_country[EVERYWHERE]]

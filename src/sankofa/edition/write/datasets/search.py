@@ -1,7 +1,7 @@
 """The search indexes of organisations, series and indicators: inverted indexes (`format.search_records`).
 
-A word of the name of an organisation is also stored under `CC|word` for its country, and under `~CC|word`
-for a country that it left.
+A word of an organisation's name is also stored under `CC|word` for its country, and under `~CC|word` for a
+country that it left.
 """
 
 from array import array
@@ -126,7 +126,7 @@ def _organisation(entity: Entity) -> keys.SearchRecord:
 
 
 def _items(entries: Iterable[CatalogueEntry]) -> Iterator[tuple[int, list[CatalogueEntry]]]:
-    """The entries of one series key or indicator, and the number of the first in the catalogue.
+    """The entries of one series key or indicator, and the first entry's number in the catalogue.
 
     Series made from annual tables are left out: a search finds their indicator.
     """
@@ -176,7 +176,7 @@ def known_entries(
         if entry.is_indicator or own is None:
             days.append(ordinal(entry.observed_at[:10]))
             continue
-        # a value is not known before its own date, however early it was released
+        # a value is not known before its own date, even if released earlier
         known = sorted((max(one.day, one.oldest), one.oldest) for one in own)
         days.append(known[0][0])
         pairs = array("i", chain.from_iterable(known))

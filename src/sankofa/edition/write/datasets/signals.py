@@ -1,7 +1,7 @@
 """The panels of signals-v1, each a dataset and a table.
 
 A panel without filters is one list of rows. A panel of issuers is stored with the organisations, by
-partition. A panel with filters has a column for each question, newest first, so an answer is a slice of a
+partition. A panel with filters has a column for each combination, newest first, so an answer is a slice of a
 column (`format.macro`).
 """
 
@@ -99,7 +99,7 @@ def _series_rows(panel: Panel, context: BuildContext) -> PreparedBuilding:
 def _series_part(
     panel: Panel, observe: ObserveSeries, columns: Sequence[MacroColumn]
 ) -> Iterator[tuple[str, bytes]]:
-    if columns[0].country:  # of an annual table, which no source published as a series
+    if columns[0].country:  # made from an annual table, not published as a series
         return
     sources: set[str] = set()
     observed = chain.from_iterable(
@@ -113,7 +113,7 @@ def _series_part(
 
 
 def _observed(panel: Panel, observed: Iterable[Observation], sources: set[str]) -> Iterator[Observation]:
-    """These rows of a panel; adds the sources of the rows in its file."""
+    """Yields the rows of a panel; collects the sources of the rows in its file."""
     for observation in observed:
         if panel.access != "open" or observation.row.license_class not in KEYED_CLASSES:
             sources |= observation.sources
@@ -133,7 +133,7 @@ def _filtered_rows(panel: Panel, context: BuildContext, releases: Built[None]) -
 
 
 class _EachRowOnce(TableRows):
-    """A row is stored under every question it answers; this takes it from the widest."""
+    """A row is stored under each filter combination it matches; the table takes it from the widest."""
 
     def __init__(self, panel: Panel, context: BuildContext) -> None:
         super().__init__(context)
@@ -144,7 +144,7 @@ class _EachRowOnce(TableRows):
 
 
 def _taken(panel: Panel) -> Callable[[BuildContext], TableRows]:
-    """How the table of a panel gets its rows."""
+    """How a panel's table gets its rows."""
     if panel.of_series:
         return partial(MacroRows, panel.key)
     return partial(_EachRowOnce, panel) if panel.filters else TableRows

@@ -1,7 +1,7 @@
 """Sources of the edition, its coverage by dataset, country and source, and the quality of each dataset.
 
-Sources are ordered by id, coverage by sku, country, source and unit. Sources that are left out do not appear:
-the ledger is read without them.
+Sources are ordered by id, coverage by sku, country, source and unit. Sources left out of the edition do not
+appear: the ledger is read without them.
 """
 
 import json
@@ -124,7 +124,7 @@ def coverage_days(context: BuildContext, coverage: Built[CoverageTally]) -> Iter
 
 
 def _steps(counted: Counted) -> Iterator[CountOnDay]:
-    """The running totals of what became known."""
+    """Running totals of what became known."""
     total = Counted()
     for day in sorted(counted.days):
         total.merge(counted.days[day])

@@ -7,8 +7,8 @@
 - `tender_filter`: a value of a field leads to the numbers of the rows that have it; a country leads to the
   closing day and to the size of the value of each of its rows;
 - `tender_party`: each question about parties leads to its answer, most releases first.
-- `process_facts`: a country leads to its processes by ocid, with what indicators of red flags read in them;
-  the flags themselves are as `format.flag_steps` describes;
+- `process_facts`: a country leads to its processes by ocid, with the input of red flag indicators in them;
+  `format.flag_steps` describes the flags;
 - `fact`: a country's alpha-3 code leads to the values of its tenders, a service_id to the awards of an
   organisation, newest release first, with the same number in every block;
 - `fact_day`: a country leads to pairs of a day and the number of its first fact, newest first.
@@ -179,7 +179,7 @@ def _buyer(tender: Tender) -> str | None:
 
 
 class AwardRow(Row, frozen=True, kw_only=True):
-    """One winner of one award in one release; an award without a named winner is one row without one."""
+    """One winner of one award in one release; an award without a named winner has one row."""
 
     country: Annotated[str, doc("Country code, ISO 3166-1 alpha-2.")]
     ocid: Annotated[str, doc("Open Contracting process identifier.")]
@@ -267,7 +267,7 @@ table(
 
 
 class _Sightings:
-    """The number of releases with a party in a role, and the newest of them."""
+    """The number of releases with a party in a role, and the newest release."""
 
     __slots__ = ("capture_id", "count", "first", "last", "location")
 
@@ -329,7 +329,7 @@ def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sighti
 
 
 class _EachPartyOnce(TableRows):
-    """A party is stored under every question it answers; this takes it from the question about all."""
+    """A party is stored under each question it answers; the table takes it from the widest question."""
 
     def take(self, key: str, row: Any) -> Iterable[object]:
         return (row,) if key == keys.party_key() else ()
