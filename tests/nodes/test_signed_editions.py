@@ -98,7 +98,7 @@ def test_a_node_refuses_what_none_of_its_trusted_keys_signed(
     assert current(tmp_path / "node") == editions[1]
     broken = run(tmp_path / "node", "follow", "--once", editions=url, trusted_keys="nonsense")
     assert broken.returncode == 1
-    assert "SANKOFA_TRUSTED_KEYS: 'nonsense' is no verifier key" in broken.stderr
+    assert "SANKOFA_TRUSTED_KEYS: bad verifier key 'nonsense'" in broken.stderr
 
 
 @pytest.mark.rule("SIGN-2", "SIGN-3", "SIGN-5")
