@@ -70,7 +70,7 @@ def modules() -> dict[str, str]:
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
-    """The modules that are missing or not as the code has it."""
+    """The modules that are missing or outdated."""
     return [n for n, text in modules().items() if not (p := folder / n).exists() or p.read_text() != text]
 
 
@@ -99,7 +99,7 @@ def _rows(words: Words) -> str:
 
 
 def _write_row(shape: type, written: dict[str, str]) -> None:
-    """A row after whatever it extends or refers to, each once: with the fields that are its own."""
+    """Write a row class after the classes it extends or refers to, once, with only its own fields."""
     if shape.__name__ in written:
         return
     base = shape.__bases__[0]
@@ -253,7 +253,7 @@ def _arguments(signature: list[tuple[str, str, str]]) -> str:
 
 
 def _rows_of(operation: Operation) -> str:
-    """The name of what its rows are: a row, or one of several."""
+    """The type of its rows: a row type, or a union of several."""
     return f"{_camel(_noun(operation.name))}Row" if operation.also else operation.row.__name__
 
 
@@ -270,7 +270,7 @@ def _camel(name: str) -> str:
 
 
 def _formatted(text: str) -> str:
-    """As `ruff format` has it, imports in order and lines within the limit."""
+    """The source formatted by `ruff format`, with sorted imports."""
     ruff = Path(sys.executable).with_name("ruff")
     for command in (
         [

@@ -1,4 +1,4 @@
-"""Writes docs/reference from the registries of the code, so that it cannot say anything else.
+"""Writes docs/reference from the registries of the code, so that the two always agree.
 
 python -m tools.reference            write the pages
 python -m tools.reference --check    exit 1, naming them, when pages are stale
@@ -41,7 +41,7 @@ BY_HAND: Final = {
     "edition-log.md": "The log of editions",
     "versioning.md": "Versions and deprecation",
 }
-"""Pages of the reference that nothing generates."""
+"""Pages of the reference that are written by hand."""
 
 
 def pages() -> dict[str, str]:
@@ -55,7 +55,7 @@ def pages() -> dict[str, str]:
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
-    """The pages that are missing, not as the code has it, or no longer written."""
+    """The pages that are missing, outdated or no longer written."""
     due = pages()
     there = {path.name for path in folder.glob("*.md")} - BY_HAND.keys()
     differ = {n for n in due if n not in there or (folder / n).read_text(encoding="utf-8") != due[n]}

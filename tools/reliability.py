@@ -1,4 +1,4 @@
-"""Writes the figures of docs/explanation/reliability.md from what `make torture` recorded.
+"""Writes the figures of docs/explanation/reliability.md from the records of `make torture`.
 
 python tools/reliability.py RECORD...   merge the lines into reliability.jsonl beside it and write the table
 python tools/reliability.py --check     exit 1 when the table is not what reliability.jsonl says
@@ -23,7 +23,7 @@ Line = dict[str, Any]
 
 
 def merged(lines: list[Line]) -> list[Line]:
-    """The last full run of each test that there is, in the order of their names."""
+    """The last full run of each existing test, ordered by name."""
     last: dict[str, Line] = {}
     for line in lines:
         if line["full"]:

@@ -76,7 +76,7 @@ class _Still(type):
 
 
 def run_at(instant: str, arguments: list[str]) -> None:
-    """Run one command of the service; every module of it takes the instant for now."""
+    """Run one command of the service with this instant as the current time in every module."""
     now = datetime.fromisoformat(instant)
     time.time = now.timestamp
 
@@ -102,7 +102,7 @@ def run_at(instant: str, arguments: list[str]) -> None:
 
 
 class World:
-    """One data folder on one engine; what its commands say is recorded too."""
+    """One data folder on one engine; the output of its commands is recorded too."""
 
     def __init__(self, name: str, folder: Path, recording: "Recording", datastore: str | None) -> None:
         self.name, self.folder, self.recording = name, folder, recording
@@ -122,7 +122,7 @@ class World:
         return [sys.executable, __file__, "at", self.now.isoformat(), *map(str, arguments)]
 
     def command(self, *arguments: str | Path) -> str:
-        """Run one, a minute after the last; what it prints, well or not, is part of the recording."""
+        """Run one command, a minute after the last; its output is recorded, whether it succeeds or not."""
         command = self._words(*arguments)
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)  # noqa: S603
         if "Traceback" in done.stderr:
@@ -179,7 +179,7 @@ def fill_sample(world: World) -> None:
 
 
 def fill_real(world: World, data: Path) -> None:
-    """Real files; refusals are part of what is recorded."""
+    """Ingest real files; refusals are recorded too."""
     tenders = [pair.split("=") for pair in OCDS.split()]
     sources = [
         f'[sources.real-{folder.replace(".", "-")}]\nadapter = "ocds"\nsku = "AF-TENDER"\n'
@@ -209,7 +209,7 @@ class Recording:
         )
 
     def add(self, name: str, answer: Answer, *passing: str) -> None:
-        """Keep an answer, without what differs from one run to the next."""
+        """Record an answer without the parts that differ between runs."""
         body = answer.body
         for text in passing:
             body = body.replace(text.encode(), b"<passing>")

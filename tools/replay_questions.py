@@ -19,11 +19,11 @@ HEADERS = (
 EDITION = re.compile(rb"\b[0-9]{8}T[0-9]{6}Z-[0-9A-Za-z-]+")
 TOOK = re.compile(rb'("latency_ms": ?)[0-9.]+')
 TOKEN = re.compile(rb"[A-Za-z0-9_-]{60,600}")
-"""In what is not text: a cursor, wherever it stands."""
+"""A cursor anywhere in binary data."""
 DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
 """Members of a Parquet file, which names its edition; the files themselves are compared too."""
 DIGESTS = re.compile(rb"[0-9a-f]{64,}")
-"""The same as a column of text has them, one after another."""
+"""The same names in a text column, one after another."""
 BUILD = re.compile(rb"(sankofa-[0-9.]+\+)\w+")
 KEY_ID = re.compile(rb"(sankofa:usage#)[0-9a-f]{12}")
 CURSOR = re.compile(rb'(cursor\\*"?[:=] ?\\*"?)[A-Za-z0-9_-]{20,600}')
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 def normal(body: bytes) -> bytes:
-    """Without ids of editions and keys, what follows from them, and durations; binary keeps its length."""
+    """Removes ids of editions and keys, values derived from them, and durations. Binary keeps its length."""
     body = KEY_ID.sub(rb"\1<id of key>.", body)
     if b"\0" in body[:200]:
         body = EDITION.sub(lambda match: b"e" * len(match[0]), body)
@@ -48,7 +48,7 @@ def normal(body: bytes) -> bytes:
 
 
 def _is_cursor(token: bytes) -> bool:
-    """Texts of a column stand without anything between them: only what has the form of a cursor is one."""
+    """Texts of a column have no separators, so only text in the form of a cursor counts as one."""
     try:
         content = base64.b64decode(token + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except ValueError:
@@ -73,7 +73,7 @@ class Question(NamedTuple):
 
 
 class Asker:
-    """Asks one world, and draws the questions from what its description and first answers offer."""
+    """Queries one world, with questions drawn from its description and first answers."""
 
     def __init__(
         self, http: httpx.Client, keys: dict[str, str], editions: list[str], record: Callable[..., None]

@@ -1,1 +1,1 @@
-"""Other people's APIs, each a translation of operations: one file, found by looking into this package."""
+"""Other people's APIs as translations of our operations: one module of this package each."""

@@ -1,6 +1,6 @@
 """The ASGI application of the dialects: the checks of REST, then the dialect's own answer.
 
-Order of checks (contract: KEY-7): path, method, then 401, 429, and what the dialect refuses.
+Order of checks (contract: KEY-7): path, method, 401, 429, then the dialect's own.
 """
 
 from collections.abc import Hashable
@@ -78,7 +78,7 @@ class _DialectExchange(Exchange):
         self._request = DialectRequest(scope["method"], root, "", (), {})
 
     async def respond(self, receive: Receive, nobody: Grant) -> DialectReply:
-        """The reply, with every header field but the length of its body."""
+        """The reply with all header fields except Content-Length."""
         try:
             return await self._answer(receive, nobody)
         except Exception as failure:
@@ -119,7 +119,7 @@ class _DialectExchange(Exchange):
         return await self._cached(DialectQuestion(self._request, call, service))
 
     def _read(self) -> tuple[DialectRequest, str | None]:
-        """The request without its key, and the key in its query."""
+        """The request without its key, and the key from the query."""
         scope, key_parameter = self.scope, self._dialect.key_parameter
         try:
             text = scope["query_string"].decode("ascii")
@@ -149,7 +149,7 @@ class _DialectExchange(Exchange):
         keys = head.keys
         if in_query is not None and IS_FULL_KEY.match(in_query):
             raise Unauthorized(
-                f"{name}: a key in an address is logged on its way, so it is refused. Send a link key there: "
+                f"{name}: proxies log keys in addresses, so this key is refused. Send a link key: "
                 f"`sankofa keys link KEY_ID --dialect {dialect}` prints one."
             )
         if in_query is not None and is_link(in_query) and in_query not in keys:
@@ -164,7 +164,7 @@ class _DialectExchange(Exchange):
         return await self.admit(await self.service.keys.authenticate(self._presented, opens))
 
     def _as_key(self) -> Scope:
-        """The scope with the link in the place of a key: a wrong link is a guess like a wrong key."""
+        """The scope with the link as its key: a wrong link counts like a wrong key."""
         if not is_link(self._presented) or LINK in self.scope:
             return self.scope
         header = (b"x-api-key", self._presented.encode("latin-1", "replace"))
@@ -176,7 +176,7 @@ class _DialectExchange(Exchange):
         return f"{inside}{FOLDER}{self._presented}" if opens == A_DIALECT else inside
 
     async def _cached(self, question: DialectQuestion) -> DialectReply:
-        """The answer, from the cache where it was given before."""
+        """The answer, from the cache if possible."""
         request, call = question.request, question.call
         accepted = request.headers.get(b"accept-encoding", b"")
         key: Hashable = (

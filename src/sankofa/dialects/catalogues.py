@@ -1,5 +1,5 @@
-"""Catalogues for machines: DCAT-AP 3, Croissant 1.1, Frictionless and MCP's server.json. They need no key
-and link only to open files. See contract: DIA-6."""
+"""Machine-readable catalogues: DCAT-AP 3, Croissant 1.1, Frictionless and MCP's server.json. They need no
+key and link only to open files. See contract: DIA-6."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ _RESTRICTED: Final = "http://publications.europa.eu/resource/authority/access-ri
 
 
 class _File(NamedTuple):
-    """A file of a table, and its address where it needs no key."""
+    """A file of a table, and its address if it needs no key."""
 
     name: str
     entry: Mapping[str, Any]
@@ -55,13 +55,13 @@ class _Table(NamedTuple):
     description: str
     attribution: str
     columns: dict[str, tuple[str, str]]
-    """By name the Arrow type and the description."""
+    """Arrow type and description of each column, by name."""
     files: list[_File]
     is_open: bool
 
 
 _Node = dict[str, Any]
-"""A node of JSON-LD: its address, its class, and by predicate the nodes and values that it leads to."""
+"""A JSON-LD node: its address, its class, and its nodes and values by predicate."""
 
 
 async def _answer(question: DialectQuestion) -> DialectReply:
@@ -88,7 +88,7 @@ def _pretty(document: object) -> bytes:
 
 
 async def _tables(question: DialectQuestion) -> list[_Table]:
-    """The tables of the edition; in a locked view those whose rows are dated, without files."""
+    """The tables of the edition; in a locked view only tables with dated rows, without files."""
     edition, base = question.call.edition, question.call.base_url
     tables: dict[str, _Table] = {}
     for name, entry in sorted(edition.files.items()):
@@ -116,7 +116,7 @@ async def _tables(question: DialectQuestion) -> list[_Table]:
 
 
 def _node(subject: str, kind: str, **values: "_Node | list[_Node] | None") -> _Node:
-    """A node without the predicates that have no value; `dct__title` is `dct:title`."""
+    """A node, without empty predicates; `dct__title` means `dct:title`."""
     own = {name.replace("__", ":"): value for name, value in values.items() if value}
     return {"@id": subject, "@type": kind, **own}
 
@@ -130,7 +130,7 @@ def _text(text: str) -> _Node:
 
 
 def _dcat(base: str, tables: list[_Table]) -> _Node:
-    """The catalogue; DCAT-AP's shapes ask of what class each address is."""
+    """The catalogue; DCAT-AP's shapes require the class of each address."""
     publisher = _node(f"{base}/#publisher", "foaf:Agent", foaf__name=_text(_TITLE))
     services = {
         "rest": ("REST", "", f"{base}/openapi.json"),
@@ -193,7 +193,7 @@ def _dataset(base: str, table: _Table, publisher: _Node) -> _Node:
 
 
 def _turtle(node: _Node) -> Iterator[str]:
-    """The statements about a node, and about those that it leads to."""
+    """The statements about a node and the nodes below it."""
     said = [f"a {node['@type']}"]
     for name, value in node.items():
         values = value if isinstance(value, list) else [value]
@@ -240,7 +240,7 @@ _CROISSANT_CONTEXT: Final[dict[str, Any]] = {
 
 
 def _croissant(base: str, tables: list[_Table], question: DialectQuestion) -> dict[str, Any]:
-    """The open files, which a client without a key can read; a locked view has none."""
+    """The open files, readable without a key; a locked view has none."""
     files = [(table, file) for table in tables if table.is_open for file in table.files]
     built = question.call.edition.manifest["built_from"] if question.call.lock is None else None
     dates = {"datePublished": built[:10]} if built else {"datePublished": str(question.call.lock)}
@@ -296,7 +296,7 @@ _TABLE_TYPES: Final = {"double": "number", "int64": "integer", "bool": "boolean"
 
 
 def _package(base: str, tables: list[_Table]) -> dict[str, Any]:
-    """A data package: the open files, and a table of every table."""
+    """A data package: the open files, and a table that lists all tables."""
     listed = [
         {"name": table.name, "description": table.description, "access": "open" if table.is_open else "key"}
         for table in tables

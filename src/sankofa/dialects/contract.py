@@ -1,6 +1,6 @@
 """The interface of a dialect: its question and its reply. Each module of this package with a `DIALECT` is
-a dialect. `app.py` has authenticated and counted the request, and chosen the edition, before `answer` is
-called; a dialect asks operations, and writes their rows in its form."""
+a dialect. `app.py` authenticates and counts the request and chooses the edition, then calls `answer`. A
+dialect calls operations and writes their rows in its own format."""
 
 import asyncio
 import dataclasses
@@ -42,28 +42,28 @@ class DialectReply(NamedTuple):
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
     cached: bool = True
-    """Whether the same question has the same answer until the next edition, or the next day."""
+    """Whether the answer stays the same until the next edition or the next day."""
 
 
 class DialectRequest(msgspec.Struct, frozen=True):
-    """A request as a dialect sees it; also what an error is written for."""
+    """A request as a dialect sees it; also used to write errors."""
 
     method: str
     root: str
-    """The root that the path is under, e.g. `/fred`."""
+    """The root of the path, e.g. `/fred`."""
     path: str
     """The path after the root, without its first slash, decoded."""
     query: tuple[tuple[str, str], ...]
-    """In order, without the key."""
+    """The query parameters in order, without the key."""
     headers: Mapping[bytes, bytes]
     body: bytes = b""
     values: Mapping[str, list[str]] = {}
-    """By name those of the query."""
+    """The query parameters by name."""
     root_url: str = ""
-    """The address of the root as this client has to write it, `/at/DAY` and its link included."""
+    """The address of the root for this client, with `/at/DAY` and its link."""
 
     def given(self, name: str, otherwise: str = "") -> str:
-        """The value of a parameter; `otherwise` where it is missing. Raises InvalidParameter if repeated."""
+        """The value of a parameter, or `otherwise` if missing. Raises InvalidParameter if repeated."""
         values = self.values.get(name)
         if values is not None and len(values) > 1:
             raise InvalidParameter(name, "given more than once")
@@ -105,12 +105,12 @@ class DialectQuestion(NamedTuple):
 
     request: DialectRequest
     call: Call
-    """Holds the edition, the grant and the day. Open dialects get a sample-tier call without a key."""
+    """The edition, the grant and the day. Open dialects get a sample-tier call without a key."""
     service: Service
 
     async def answer(self, name: str, **parameters: Any) -> Answer:
-        """The answer of an operation to these parameters as text; empty ones are left out. A paid key gets
-        every row, as it would page by page. Raises the problem that REST would answer with."""
+        """The answer of an operation to parameters as text, without empty ones. A paid key gets all rows at
+        once. Raises the problem that REST would answer with."""
         given = {label.rstrip("_"): text for label, text in parameters.items() if text}
         call = self.call
         if not call.grant.sample:
@@ -118,18 +118,18 @@ class DialectQuestion(NamedTuple):
         return await ask(call, name, given)
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
-        """The rows of an operation, every digit kept. Raises UpgradeRequired rather than cut them."""
+        """The rows of an operation with every digit. Raises UpgradeRequired instead of cutting them."""
         return await self.read(decode_answer, name, **parameters)
 
     async def read(self, decode: Callable[[bytes], list[T]], name: str, **parameters: Any) -> list[T]:
-        """As `rows`, each as `decode` reads it: a type with the fields that are needed is quickest."""
+        """Like `rows`, decoded by `decode`: fastest with a type of only the needed fields."""
         answer = await self.answer(name, **parameters)
         if answer.selection.truncated:
             self.refuse_cut(self.call.grant.row_cap + 1)
         rows: list[T] = []
         for chunk in answer.selection.lists():
             if rows:
-                await asyncio.sleep(0)  # others are waiting
+                await asyncio.sleep(0)  # let other requests run
             rows += decode(chunk)
         return rows
 
@@ -153,14 +153,14 @@ class Dialect:
     name: str
     """Its name in `sankofa keys link --dialect`."""
     roots: tuple[str, ...]
-    """Its paths begin with one of these and a slash; with one that ends in a dot, as it is."""
+    """Its paths begin with one of these and a slash; roots that end in a dot need no slash."""
     answer: Callable[[DialectQuestion], Awaitable[DialectReply]]
     refuse: Callable[[Problem, DialectRequest], DialectReply]
-    """An error in the form of the dialect. The status may differ from the problem's."""
+    """An error in the dialect's format. The status may differ from the problem's."""
     open: bool = False
     """Whether it needs no key."""
     key_parameter: str = ""
-    """The query parameter that clients send a key in: a link key is taken there, and nothing else."""
+    """The query parameter for keys; it accepts only link keys."""
     methods: tuple[str, ...] = ("GET", "HEAD")
 
 
@@ -174,7 +174,7 @@ def dialects() -> tuple[Dialect, ...]:
 
 
 def root_of(path: str) -> str:
-    """The root of a dialect that a path is under; empty for any other path."""
+    """The dialect root of a path; empty for other paths."""
     match = _roots().match(path)
     return match[0] if match else ""
 
@@ -224,7 +224,7 @@ async def series_row(edition: Edition, key: str) -> ListedSeries | None:
 
 
 async def rows_numbered(edition: Edition, numbers: Iterable[int]) -> list[ListedSeries]:
-    """The rows of catalogue entries; in a locked view those of the day, without entries not known yet."""
+    """The rows of catalogue entries; in a locked view as of its day, without entries not known yet."""
     rows, yield_points = [], YieldPoints(16)
     for number in numbers:
         if (stored := await entry_on(edition, number)) is not None:
@@ -234,13 +234,13 @@ async def rows_numbered(edition: Edition, numbers: Iterable[int]) -> list[Listed
 
 
 async def stored_row(edition: Edition, number: int) -> ListedSeries:
-    """The row of a catalogue entry as it is today, whatever the day of the view."""
+    """Today's row of a catalogue entry, whatever the day of the view."""
     (stored,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
     return _read_row(stored)
 
 
 async def tabled_numbers(edition: Edition) -> Mapping[str, list[int]]:
-    """By indicator the numbers of its `WDI:` series in the catalogue; in a locked view those known then."""
+    """By indicator, the catalogue numbers of its `WDI:` series; in a locked view only those known then."""
     whole = edition.whole if isinstance(edition, DayView) else edition
     kept = whole.cache("tabled indicators", 1)
     numbers: dict[str, list[int]] | None = kept.get("")

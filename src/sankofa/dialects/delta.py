@@ -1,8 +1,8 @@
 """Delta Sharing at `/delta-sharing/`: every table in bulk, with the published editions as its versions.
 
-A version is the number of an edition in the order of the editions ever published, so it stays the same when
-older ones are removed; its instant is that of its publication. A locked view has one version, 0, with
-the rows known on its day (contract: DIA-5).
+A version is an edition's number among all editions ever published, so it does not change when older ones
+are removed. Its time is the time of publication. A locked view has one version, 0, with the rows known on
+its day (contract: DIA-5).
 """
 
 import asyncio
@@ -158,7 +158,7 @@ def _asked(body: bytes) -> dict[str, Any]:
 
 
 def _chosen(versions: list[_Version], asked: Mapping[str, Any]) -> _Version:
-    """The version that a query names, or the newest. Raises InvalidParameter."""
+    """The version named in a query, or the newest. Raises InvalidParameter."""
     number, timestamp = asked.get("version"), asked.get("timestamp")
     if number is not None and timestamp is not None:
         raise InvalidParameter("timestamp", "beside `version`: send one of them")
@@ -193,7 +193,7 @@ def _check(share: str) -> None:
 
 
 def _tables(edition: Edition) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:
-    """By schema and name the files of each table; in a locked view those whose rows are dated."""
+    """The files of each table, by schema and name; in a locked view only tables with dated rows."""
     tables: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
     for name, file in sorted(edition.files.items()):
         if edition.lock is None or is_dated(name):
@@ -222,7 +222,7 @@ def _files(edition: Edition, table: tuple[str, str]) -> dict[str, Mapping[str, A
 
 
 async def _file(question: DialectQuestion, edition: Edition, version: _Version, name: str) -> dict[str, Any]:
-    """One file of a table, with an address that is good for some minutes."""
+    """One file of a table, with an address that is valid for some minutes."""
     call, file = question.call, edition.files[name]
     size, rows, digest = file["size_bytes"], file["row_count"], file["sha256"]
     if call.lock is not None:

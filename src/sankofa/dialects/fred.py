@@ -1,7 +1,7 @@
 """FRED and ALFRED: series, their observations by real-time period, vintage dates, search and release.
 
 A real-time period is the days on which a value was the latest, as `/v1/macro` answers with `as_of`. Ids are
-our series keys. See docs/how-to/other-clients.md for what FRED has and this has not.
+our series keys. docs/how-to/other-clients.md lists what is missing compared with FRED.
 """
 
 import zlib
@@ -67,7 +67,7 @@ _released = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 class NoSuchSeries(InvalidParameter):
-    """FRED answers 400 for a series that it has not."""
+    """FRED answers 400 for an unknown series."""
 
     def __init__(self, key: str) -> None:
         super().__init__("series_id", f"the series {key[:80]} does not exist")
@@ -98,9 +98,9 @@ def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
 def _period(
     question: DialectQuestion, *, since_ever: bool = False, until_ever: bool = False
 ) -> RealTimePeriod:
-    """The real-time period asked for; if none is, today or from the first day, to the last one.
+    """The requested real-time period; by default, today or all days.
 
-    Raises InvalidParameter for a day that the view has not.
+    Raises InvalidParameter for a day after the view's.
     """
     today, request = question.call.today, question.request
     if listed := request.given("vintage_dates"):
@@ -132,7 +132,7 @@ def _asked_key(question: DialectQuestion) -> str:
 
 
 async def _asked_series(question: DialectQuestion, period: RealTimePeriod) -> tuple[str, ListedSeries]:
-    """The key and the catalogue row of the series asked for, as known at the end of the period."""
+    """The key and catalogue row of the requested series, as known at the end of the period."""
     key = _asked_key(question)
     row = await series_row(edition_on(question, period.known), key)
     if row is None:
@@ -181,7 +181,7 @@ async def _observations(question: DialectQuestion) -> DialectReply:
         "sort_order": order,
     }
     values = {} if row is None else await _known(question, key, period, form)
-    if row is None or not values:  # a series that is not, or was not known yet, has no values
+    if row is None or not values:  # unknown, or not known yet
         _, row = await _asked_series(question, period)
     rows = await in_thread_if_large(
         _BYTES_OF_A_ROW * len(values), _computed, request, values, key, row, period, echo
@@ -197,7 +197,7 @@ def _computed(
     period: RealTimePeriod,
     echo: Row,
 ) -> list[Any]:
-    """The values in the units, at the frequency and in the order asked for."""
+    """The values in the requested units, frequency and order."""
     own, form, units = SHORT[row.frequency], echo["output_type"], echo["units"]
     frequency = request.chosen("frequency", AGGREGATIONS, own)
     method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
@@ -221,9 +221,8 @@ def _computed(
 async def _known(
     question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1
 ) -> History | list[str]:
-    """The values that were the latest in a period, oldest first; on one day those of `/v1/macro`. Only the
-    first output type needs no days on which a value became the latest. The sample tier may ask for few of
-    many."""
+    """The latest values within a period, oldest first; for one day, those of `/v1/macro`. All output types
+    but the first need the days on which a value became the latest. The sample tier may request a few."""
     rows = None
     if form == 1 and period.start == period.known and not question.call.grant.sample:
         rows = await known_on(question, key, period.known)
@@ -280,7 +279,7 @@ async def _matching(edition: Edition, text: str) -> list[ListedSeries]:
         return [own]
     tabled = await tabled_numbers(edition)
     numbers: list[int] = []
-    # inside of a view the catalogue has no indicators: their tables have no day
+    # a locked view's catalogue has no indicators: their tables have no release day
     for first, end in await series_named(whole(edition), code_words(text)):
         row = await stored_row(edition, first)
         numbers += range(first, end) if row.vintages else tabled.get(row.series, [])
@@ -297,7 +296,7 @@ _FIELDS: Final = {
     "last_updated": "last_date",
     **dict.fromkeys("search_rank popularity seasonal_adjustment realtime_start realtime_end".split(), ""),
 }
-"""The field of a catalogue row that a search is ordered by; empty for what all have alike."""
+"""The catalogue field for each search order; empty for orders in which all rows are equal."""
 
 
 async def _release(question: DialectQuestion) -> DialectReply:
@@ -343,7 +342,7 @@ async def _graph(question: DialectQuestion) -> DialectReply:
 async def _page(
     question: DialectQuestion, root: str, element: str, echo: Row, rows: list[Any], default: int
 ) -> DialectReply:
-    """The rows from `offset` on, `limit` of them: all where no `limit` is sent."""
+    """The rows from `offset` on, at most `limit`; all without a `limit`."""
     by_day = echo.get("output_type") in (2, 3)
     request = question.request
     offset, most = request.number("offset", 0, 0, 10**8), request.number("limit", default, 1, _ROWS)
@@ -359,7 +358,7 @@ async def _page(
 def _written(
     request: DialectRequest, root: str, element: str, attributes: Mapping[str, object], rows: list[Any]
 ) -> DialectReply:
-    """Rows in the form that `file_type` asks for: XML where it is not there. Raises InvalidParameter."""
+    """Rows in the format of `file_type`, by default XML. Raises InvalidParameter."""
     file_type = request.given("file_type", "xml")
     figures = rows if rows and isinstance(rows[0], str) else None
     start, end = str(attributes.get("realtime_start")), str(attributes.get("realtime_end"))
@@ -399,5 +398,5 @@ _ENDPOINTS: Final = {
     "series/release": (_release, ""),
     "graph/fredgraph.csv": (_graph, "id cosd coed vintage_date"),
 }
-"""The function of each path, and the parameters that it takes besides those of all."""
+"""The function of each path, and its parameters besides the common ones."""
 DIALECT: Final = Dialect("fred", ("/fred",), answer, refuse, key_parameter="api_key")

@@ -1,6 +1,6 @@
-"""Values as FRED serves them: by real-time period, by vintage date, in its units and frequencies; and XML.
+"""Values as in FRED: by real-time period and vintage date, in its units and frequencies; and XML.
 
-A value in other units, or at another frequency, is computed from the latest ones of the same day.
+Values in other units or frequencies are computed from the values that were the latest on the same day.
 """
 
 import math
@@ -31,18 +31,18 @@ from sankofa.operations.locked import locked
 
 
 class ValueStep(NamedTuple):
-    """A value from a day on, until the next one; None if it was withdrawn."""
+    """A value that is the latest from a day on, until the next step; None if withdrawn."""
 
     day: int
     value: Decimal | None
 
 
 History = dict[date, list[ValueStep]]
-"""By the date of the value, oldest first."""
+"""Steps by the date of the value, oldest first."""
 
 
 def edition_on(question: DialectQuestion, day: date) -> Edition:
-    """The edition as it was known on a day, which is not later than that of the view."""
+    """The edition as known on a day, at most the view's day."""
     edition, lock = question.call.edition, question.call.lock
     if day >= question.call.today:
         return edition
@@ -50,12 +50,12 @@ def edition_on(question: DialectQuestion, day: date) -> Edition:
 
 
 def whole(edition: Edition) -> Edition:
-    """The edition that a view of a day is of; itself if it is no view."""
+    """The edition behind a view of a day; the edition itself if it is not a view."""
     return edition.whole if isinstance(edition, DayView) else edition
 
 
 async def history(edition: Edition, key: str, day: date) -> History:
-    """Every value that a series had by a day, each with the day from which it was the latest.
+    """Every value of a series known by a day, each with the day from which it was the latest.
 
     Raises InvalidParameter if several countries share the key.
     """
@@ -88,14 +88,14 @@ def _as_figures(rows: bytes, _: Sequence[int]) -> tuple[bytes, Sequence[int]]:
 
 
 _FIGURES: Final = RowForm("figures", _as_figures)
-"""A row of `/v1/macro` as its date and its figure, such as `2024-01-31 117.3`."""
+"""Date and figure of a `/v1/macro` row, such as `2024-01-31 117.3`."""
 
 
 async def known_on(question: DialectQuestion, key: str, day: date) -> list[str] | None:
-    """The dates and figures of a series as `/v1/macro` has them on a day, oldest first; None if several
-    series share the key.
+    """The dates and figures of a series in `/v1/macro` on a day, oldest first; None if several series share
+    the key.
 
-    The whole edition has the rows of a locked view too, besides what tells of their capture.
+    Apart from the time of capture, the whole edition has the same rows as a locked view.
     """
     call, at = question.call, day.toordinal()
     newest = call.today.toordinal() if call.lock is None else FOREVER
@@ -114,7 +114,7 @@ async def known_on(question: DialectQuestion, key: str, day: date) -> list[str] 
 
 
 def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[ValueStep]:
-    """The steps of one value; of two vintages that became known on one day the later counts."""
+    """The steps of one value; if two vintages became known on one day, the later counts."""
     steps: list[ValueStep] = []
     for known, _, value in sorted(vintages, key=lambda one: one[:2]):
         if steps and steps[-1].day == known:
@@ -168,7 +168,7 @@ def transformed(values: History, units: str, frequency: str) -> History:
 
 
 def aggregated(values: History, own: str, frequency: str, method: str) -> History:
-    """The values at a lower frequency. The last period may have begun only. Raises InvalidParameter."""
+    """The values at a lower frequency. The last period may be incomplete. Raises InvalidParameter."""
     if _rank(frequency) < _rank(own):
         raise InvalidParameter("frequency", "higher than that of the series")
     groups: defaultdict[date, list[list[ValueStep]]] = defaultdict(list)
@@ -183,7 +183,7 @@ def _rank(frequency: str) -> int:
 
 
 def _period(at: date, frequency: str) -> date:
-    """The date that FRED gives to a period: its first day; of a week its last."""
+    """FRED's date for a period: its first day; for a week its last."""
     if frequency == "w" or frequency in _WEEKDAYS:
         weekday = _WEEKDAYS.index("wef" if frequency == "w" else frequency)
         return at + timedelta(days=(weekday - at.weekday()) % 7)
@@ -198,7 +198,7 @@ def _year_before(at: date, frequency: str) -> date:
 
 
 def _combined(parts: Sequence[list[ValueStep]], compute: Compute) -> list[ValueStep]:
-    """Values computed from others, from each day on which one of these changed."""
+    """Values computed from others, with a step on each day on which one of these changed."""
     days = sorted({step.day for part in parts for step in part})
     steps: list[ValueStep] = []
     for day, values in zip(days, zip(*(on_days(part, days) for part in parts), strict=True), strict=True):
@@ -225,7 +225,7 @@ def _last(values: Sequence[Decimal | None]) -> Decimal | None:
 
 
 _OF_ANY: Final = (_average, _total, _last)
-"""Computations that need no particular one of the values."""
+"""Computations whose inputs are interchangeable."""
 
 
 def _computation(units: str, a_year: int) -> Compute:
@@ -264,9 +264,9 @@ class RealTimePeriod(NamedTuple):
     end: date
     """The day asked for; 9999-12-31 means the day of the view."""
     known: date
-    """The last day of it that the view has."""
+    """The last day of the period within the view."""
     vintage_dates: tuple[date, ...] = ()
-    """The only days of it that are asked about; empty for all."""
+    """The requested days of the period; empty for all."""
 
     def echo(self) -> dict[str, object]:
         return {"realtime_start": self.start, "realtime_end": self.end}
@@ -278,7 +278,7 @@ def _day(ordinal: int) -> str:
 
 
 class PeriodValue(msgspec.Struct, gc=False):
-    """A value, and the days of a period on which it was the latest."""
+    """A value, and the days in a period on which it was the latest."""
 
     realtime_start: str
     realtime_end: str
@@ -316,7 +316,7 @@ def by_vintage_date(key: str, values: History, period: RealTimePeriod, *, only_n
             days.insert(0, standing)
     if len(days) * len(values) > _MOST_CELLS:
         raise InvalidParameter("vintage_dates", f"{len(days)} days of {len(values)} values: ask for fewer")
-    label = key.replace(":", "_")  # which the name of an XML attribute may not have
+    label = key.replace(":", "_")  # an XML attribute name may not contain a colon
     names = {day: f"{label}_{date.fromordinal(day):%Y%m%d}" for day in days}
     rows: list[Row] = []
     for at, steps in values.items():
@@ -334,7 +334,7 @@ def figure(value: Decimal | None) -> str:
 
 
 _ESCAPED: Final = re.compile(r"[&<>\t\r\n]")
-"""Characters that an attribute of XML has otherwise, as it has a quote."""
+"""Characters that need escaping in an XML attribute."""
 
 
 def xml_document(root: str, attributes: Mapping[str, object], children: Iterable[str]) -> bytes:

@@ -1,7 +1,7 @@
 """SDMX-REST 2.2 at `/sdmx/`: dated series as the dataflow SANKOFA:MACRO(1.0.0) (contract: DIA-7).
 
-`asOf`, `updatedAfter` and `includeHistory` go by `available_at`, the day on which a value became public: we
-have no load time. Structures are written as SDMX-JSON 2.0 and, by `sdmx.xml`, as SDMX-ML 2.1.
+`asOf`, `updatedAfter` and `includeHistory` use `available_at`, the day on which a value became public,
+because we have no load time. Structures are SDMX-JSON 2.0 or, through `sdmx.xml`, SDMX-ML 2.1.
 """
 
 import re
@@ -60,9 +60,9 @@ class Wanted(NamedTuple):
     flows: bool = True
     others: bool = True
     partial: bool = False
-    """Whether the code list of series has some of them only."""
+    """Whether the code list of series is partial."""
     constraint: Codes | None = None
-    """The codes that have data, where that was asked for."""
+    """The codes with data, if requested."""
 
 
 def _item(name: str, title: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _maintained(name: str, title: str, **more: Any) -> dict[str, Any]:
 
 
 def _message(schema: str, prepared: str, data: dict[str, Any], **more: Any) -> bytes:
-    """A message of SDMX-JSON, whose form `schema` says."""
+    """An SDMX-JSON message in the format of `schema`."""
     kind, _, _ = schema.partition("-")
     own = {
         "schema": f"{_JSON_SCHEMAS}/{kind}-message/tools/schemas/2.0.0/sdmx-json-{schema}.json",
@@ -203,7 +203,7 @@ class _Observation(NamedTuple):
 
 class _Asked(NamedTuple):
     codes: tuple[frozenset[str] | None, ...]
-    """By dimension the codes that are wanted; None for any."""
+    """The requested codes by dimension; None for any."""
     since: str
     until: str
     as_of: date
@@ -214,7 +214,7 @@ class _Asked(NamedTuple):
 
 
 def series_code(key: str) -> str:
-    """The code of a series: its key with `_` for all but letters and digits."""
+    """The code of a series: its key with `_` instead of all characters except letters and digits."""
     return _OTHER.sub("_", key)
 
 
@@ -232,7 +232,7 @@ async def _answer(question: DialectQuestion) -> DialectReply:
 
 
 def _check_id(parts: list[str], ids: tuple[str, ...]) -> None:
-    """Raises NotFound if an agency, an id or a version is none of ours."""
+    """Raises NotFound for an unknown agency, id or version."""
     agency, name, version = [*parts, "*", "*", "*"][:3]
     known = agency in _ANY or AGENCY in agency.split(",")
     known = known and (name in _ANY or bool(set(name.split(",")) & set(ids)))
@@ -263,13 +263,13 @@ def _structure_reply(question: DialectQuestion, codes: Codes, wanted: Wanted) ->
 
 
 async def _catalogue(question: DialectQuestion, asked: _Asked | None = None) -> list[ListedSeries]:
-    """The dated series that a query may be about. A few that are named are looked up one by one."""
+    """The dated series that may match a query. If the query names a few, they are looked up one by one."""
     wanted = None if asked is None else asked.codes[2]
     if wanted is not None and len(wanted) <= _MOST_LOOKED_UP:
         rows = [row for code in sorted(wanted) for row in await _named(question, code)]
     else:
         rows = await question.read(read_series_rows, "list_series")
-    # an annual indicator is the `WDI:` series beside it
+    # annual indicators also exist as `WDI:` series
     return [row for row in rows if row.vintages and (asked is None or _admits(asked, _key(row)))]
 
 
@@ -399,7 +399,7 @@ async def _data(question: DialectQuestion, asked: _Asked) -> DialectReply:
     if len(rows) > MOST_SERIES:
         raise InvalidParameter("key", f"{len(rows)} series match, and at most {MOST_SERIES} are answered")
     for row in rows:
-        in_full = asked.has_history or question.call.grant.sample  # which may ask for few of many
+        in_full = asked.has_history or question.call.grant.sample  # which may request a few of many
         own = await (_history if in_full else _latest)(question, asked, row)
         if not asked.has_history:
             own = list({one.day: one for one in own}.values())
@@ -463,7 +463,7 @@ async def _history(question: DialectQuestion, asked: _Asked, row: ListedSeries) 
 
 
 def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:
-    """SDMX-JSON 2.0: one data set for the values, and further ones for those they replaced."""
+    """SDMX-JSON 2.0: one data set for the latest values, further ones for the values they replaced."""
     flat = question.request.given("dimensionAtObservation") == "AllDimensions"
     places = [sorted({one.key[at] for one in observations}) for at in range(len(DIMENSIONS))]
     days = sorted({one.day for one in observations})

@@ -1,7 +1,7 @@
 """The SEC's data API: companyfacts, companyconcept, frames, submissions and the list of tickers.
 
 A registrant is an organisation whose crosswalk has a CIK. Each vintage of a figure is an entry, `filed` on
-the day it became public; a figure that was filed again unchanged adds none.
+the day it became public. Filing an unchanged figure again adds no entry.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from sankofa.operations.nearest import identified
 from sankofa.operations.parameters import MOST_MATCHES
 
 _FACTS: Final = "af-fund-fundamentals"
-"""The table that leads from a concept to those who reported it."""
+"""The table that maps a concept to the issuers that reported it."""
 _DOCUMENT: Final = re.compile(r"[^:]*:([^#@]*)")
 """The accession number in a source_ref, such as `sec-companyfacts:0001835632-24-000012#us-gaap:Revenues`."""
 _FRAME: Final = re.compile(r"CY(\d{4})(?:Q([1-4])(I?))?\Z")
@@ -106,7 +106,7 @@ async def _company_concept(
 
 
 async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:
-    """Every issuer with a CIK by its service_id, read once for an edition, and for a day."""
+    """Every issuer with a CIK by service_id, read once per edition and day."""
     question.call.grant.requires_paid("A list of registrants")
     kept = question.call.edition.cache("registrants", 1)
     known: dict[str, Registrant] | None = kept.get("")
@@ -138,7 +138,7 @@ async def _tickers(question: DialectQuestion) -> DialectReply:
 
 
 async def _submissions(question: DialectQuestion, registrant: str) -> DialectReply:
-    """A registrant as the SEC describes it. Filings and addresses are not held."""
+    """A registrant in the SEC's form, without filings and addresses, which we do not have."""
     service_id, number, name = await _registrant(question, registrant)
     (entity,) = await question.rows("get_entity", service_id=service_id) or [{}]
     listings = entity.get("listings") or []
@@ -178,7 +178,7 @@ async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, 
     registrants = await _registrants(question)
     uom = unit.replace("-per-", "/")
     year = min(max(int(asked[1]), 1), 9998)
-    # No period closest to one of the year ends outside of these days: the reader leaves out all others.
+    # Every period closest to one of this year ends within these days, so the reader can skip all others.
     days = date(year, 1, 1), min(date(year + 1, 12, 31), question.call.today)
     filters = [
         ("concept", "=", f"{taxonomy}:{tag}"),
@@ -231,7 +231,7 @@ def _months(year: int, quarter: str) -> list[tuple[int, int]]:
 
 
 async def _reported(edition: Edition, filters: list[tuple[str, str, object]]) -> list[Row]:
-    """The vintages that pass, of all who reported them, from the edition's table."""
+    """The matching vintages of all issuers, from the edition's table."""
     rows: list[Row] = []
     for name, file in edition.files.items():
         if name.partition(".")[0] == _FACTS:
@@ -250,7 +250,7 @@ def _matching(stream: "_EditionFile", filters: list[tuple[str, str, object]]) ->
 
 
 class _EditionFile(io.RawIOBase):
-    """A file of an edition, for a reader in a thread: each part is read by the edition, which checks it."""
+    """A file of an edition for a reader in a thread; the edition reads and checks each part."""
 
     def __init__(self, edition: Edition, name: str, size: int, loop: asyncio.AbstractEventLoop) -> None:
         self._edition, self._name, self._size, self._loop = edition, name, size, loop

@@ -1,7 +1,7 @@
 """The World Bank's API, version 2: countries, indicators and their values, as wbgapi and wbdata ask for them.
 
-Values are those of the tables captured last; inside of `/at/DAY/`, and for a key with a lock, the `WDI:`
-series as known on the day. There is one source, 2 (World Development Indicators), and no classification.
+Values come from the tables captured last. Inside `/at/DAY/`, and for a locked key, they are the `WDI:`
+series as known on the day. The only source is 2 (World Development Indicators); nothing is classified.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ _SOURCE_NAME: Final = "World Development Indicators"
 _FIRST_YEAR: Final = 1960
 _EVERY_YEAR: Final = range(1, 10_000)
 _FEW: Final = 8
-"""Countries that are asked about one by one; more are chosen from all."""
+"""Most countries looked up one by one; for more, all are read and filtered."""
 _ALL: Final = "all"
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _PLURALS: Final = {
@@ -158,7 +158,7 @@ async def _indicators(question: DialectQuestion, text: str) -> list[Row]:
 
 
 async def _catalogue(edition: Edition) -> dict[str, ListedSeries]:
-    """Every indicator by its code, read once for an edition; on a day those whose `WDI:` series are known."""
+    """Every indicator by code, read once per edition; on a day, those whose `WDI:` series are known."""
     kept = edition.cache("indicators", 1)
     listed: dict[str, ListedSeries] | None = kept.get("")
     if listed is None:
@@ -242,7 +242,7 @@ async def _as_known(
 
 
 def _years(text: str) -> Sequence[int]:
-    """The years of `2010:2019`, `2010;2012` or `YR2010`, in order; all where the text is empty or `all`."""
+    """The years of `2010:2019`, `2010;2012` or `YR2010`, in order; all if the text is empty or `all`."""
     if not text or text.lower() == _ALL:
         return _EVERY_YEAR
     years: set[int] = set()
@@ -259,7 +259,7 @@ def _years(text: str) -> Sequence[int]:
 
 
 def _most_recent(request: DialectRequest, rows: list[Row]) -> list[Row]:
-    """With `mrv` the values of the newest years, with `mrnev` the newest ones that are not empty."""
+    """With `mrv`, the values of the newest years; with `mrnev`, the newest values that are not empty."""
     if request.given("mrv"):
         years = sorted({row["year"] for row in rows}, reverse=True)[: request.number("mrv", 1, 1, 10_000)]
         return [row for row in rows if row["year"] in years]
@@ -333,7 +333,7 @@ def _source_reply(question: DialectQuestion, source: list[Row], total: int) -> D
 
 
 def _slice(question: DialectQuestion, rows: Sequence[Row], updated: str | None = None) -> tuple[Any, Row]:
-    """A page of the rows, and what is said before them."""
+    """A page of the rows, with the header before them."""
     request = question.request
     size, page = request.number("per_page", 50, 1, 32_500), request.number("page", 1, 1, 10**6)
     total = len(rows)

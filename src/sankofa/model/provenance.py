@@ -43,11 +43,11 @@ _LONGEST_HEADER: Final = 4_000
 
 
 def source_ref(source_id: str, document: str, location: str, content_sha256: str = "") -> str:
-    """`<source id>:<document>#<location>`: how every row of every surface says where it is from.
+    """`<source id>:<document>#<location>`: the origin of a row, the same on every surface.
 
-    A document that is the captured file itself is followed by `@` and the beginning of the file's digest: the
-    next capture of the same table is another document. One that a publisher names (an accession number, an
-    annual report) is the same in whichever file it came.
+    If the document is the captured file itself, `@` and the beginning of its digest follow: the next capture
+    of the same table is another document. A document named by its publisher (an accession number, an annual
+    report) is the same in every file.
     """
     mark = f"@{file_mark(content_sha256)}" if content_sha256 else ""
     return f"{source_id}:{document}{mark}#{location}"
@@ -74,7 +74,7 @@ def strictest(license_classes: Iterable[str]) -> str:
 
 
 def file_license(license_classes: Iterable[str], *, keyed: bool) -> str:
-    """The licence of a file that holds rows of these classes; `keyed` where it needs a key in any case."""
+    """The licence of a file with rows of these classes; `keyed` if it needs a key in any case."""
     return KEYED_LICENSE if keyed or not KEYED_CLASSES.isdisjoint(license_classes) else OPEN_LICENSE
 
 
@@ -100,7 +100,7 @@ FUND, TENDER, MACRO = SKUS
 EXTRACTED: Final = "extracted"
 STRUCTURED: Final = "structured"
 STRUCTURED_ROUNDED: Final = "structured-rounded"
-"""Published as data, the dates of its period rounded to month ends; a shared fact says `structured`."""
+"""Published as data with period dates rounded to month ends; a shared fact says `structured`."""
 METHODS: Final = (EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED)
 SHARED_METHODS: Final = (EXTRACTED, STRUCTURED)
 AWARD_VALUE: Final = "award_value"
@@ -144,7 +144,7 @@ class Sourced(Protocol):
 
 
 def source_of(row: Sourced) -> FactSource:
-    """The provenance of a row, in the form a shared fact has it."""
+    """The provenance of a row in the form of shared facts."""
     method = STRUCTURED if row.method == STRUCTURED_ROUNDED else row.method
     return FactSource(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, method)
 
@@ -184,7 +184,7 @@ def fact(
     vintage: int,
     source: FactSource,
 ) -> SharedFact:
-    """One vintage of one value; `period` is its last day and what kind of period it is."""
+    """One vintage of one value; `period` is the last day and the kind of the period."""
     entity_id, entity_name, country_iso3 = who
     period_end, period_type = period
     return SharedFact(

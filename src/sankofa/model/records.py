@@ -108,7 +108,7 @@ class Rejected(NamedTuple):
     position: str
     reason: str
     value: str = ""
-    """The text at fault, where it cannot be a name (`model.text.harmless`); shown to the operator alone."""
+    """The faulty text if it cannot be a name (`model.text.harmless`); shown only to the operator."""
 
 
 class Withheld(NamedTuple):

@@ -55,7 +55,7 @@ def panel_key(*values: str) -> str:
 
 
 def is_widest(key: str) -> bool:
-    """Whether one filter alone names it: each row is under one such key, and again under narrower ones."""
+    """Whether it has exactly one filter: each row is under one such key, and under narrower ones too."""
     return "|" not in key
 
 
@@ -329,4 +329,4 @@ def decoder_of(fields: Iterable[tuple[str, Any] | tuple[str, Any, Any]]) -> msgs
 
 
 wire = msgspec.json.Encoder(decimal_format="number")
-"""How every row is written: decimals as JSON numbers, every digit kept."""
+"""Encodes every row: decimals become JSON numbers with every digit."""

@@ -1,5 +1,5 @@
-"""Signed notes as C2SP specifies them, with Ed25519 keys; and Merkle trees as RFC 9162 hashes
-them: roots, and the hashes that prove something about one.
+"""Signed notes of C2SP with Ed25519 keys; and Merkle trees of RFC 9162 with their roots and
+proofs.
 
 A note is a text, a blank line, and a line for each signature: "— NAME BASE64". A verifier key is
 `NAME+HASH+BASE64` and may be shown to anybody; a signing key has `PRIVATE+KEY+` before it. Both have the form
@@ -43,7 +43,7 @@ class Verifier(NamedTuple):
         return f"{self.name}+{self.hash.hex()}+{b64encode(_ED25519 + self.public).decode()}"
 
     def signed(self, text: bytes, signature: bytes) -> bool:
-        # Imported here: it takes 25 ms, which only those who meet a signature should spend.
+        # Imported here: it takes 25 ms, needed only for signatures.
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -190,7 +190,7 @@ def leaf_hash(content: bytes) -> bytes:
 
 
 def level_above(level: Sequence[bytes]) -> list[bytes]:
-    """The hashes of a level's pairs. One without a partner goes up as it is."""
+    """The hashes of a level's pairs. A hash without a partner moves up unchanged."""
     pairs = iter(level)
     above = [sha256(b"\x01" + left + right).digest() for left, right in zip(pairs, pairs, strict=False)]
     if len(level) % 2:
@@ -199,7 +199,7 @@ def level_above(level: Sequence[bytes]) -> list[bytes]:
 
 
 def levels_above(level: Sequence[bytes]) -> list[Sequence[bytes]]:
-    """A level and all above it, up to the one with the root alone."""
+    """A level and all levels above it, up to the root."""
     levels = [level]
     while len(levels[-1]) > 1:
         levels.append(level_above(levels[-1]))

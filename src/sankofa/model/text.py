@@ -61,7 +61,7 @@ def fold_in_place(text: str) -> str:
         return text.lower()
     text = composed(text)
     lowered = text.lower()
-    if len(lowered) != len(text):  # a letter that is two in lower case
+    if len(lowered) != len(text):  # a letter that becomes two in lower case
         return "".join(map(_folded, text))
     return _ACCENTED.sub(lambda letter: _folded(letter.group()), lowered)
 
@@ -170,13 +170,13 @@ def slips_between(word: str, other: str) -> int | None:
 
 
 def near_words(word: str, others: Iterable[str]) -> list[tuple[int, str]]:
-    """Those of some words that share a form with a word, each after how many errors it is away."""
+    """The words that share a form with a word, each after its number of errors."""
     if not word:
         return [(0, other) for other in others if not other]
     size, first, last, tail, head = len(word), word[0], word[-1], word[1:], word[:-1]
     near = []
     for other in others:
-        # Most are strangers that only came with them. What differs at both ends is at most a rotation.
+        # Most share only a form. Words that differ at both ends can only be a rotation.
         if -2 < len(other) - size < 2 and (
             other[:1] == first or other[-1:] == last or other[1:] == head or other[:-1] == tail
         ):
@@ -187,5 +187,5 @@ def near_words(word: str, others: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def tolerated(word: str) -> int:
-    """How many typing errors a word of this length may have and still match."""
+    """Most typing errors with which a word of this length still matches."""
     return 0 if len(word) < _LONG_ENOUGH else 1 if len(word) < 9 else 2

@@ -1,8 +1,8 @@
 """A contracting process compiled from its releases, by OCDS 1.1.5 without extensions.
 
-What a release names replaces what earlier ones said; objects in a list are told apart by their `id`; null
-removes a value. A null amount stands for the feeds' zero and says nothing. Each value knows the release that
-set it: a value given again is not set again.
+A release's values replace earlier ones; objects in a list are identified by `id`; null removes a value. A
+null amount replaces the feeds' zero, so it changes nothing. Each value has the release that set it;
+repeating a value does not set it again.
 """
 
 from typing import Annotated, Any, Final, NamedTuple
@@ -45,7 +45,7 @@ _FOLLOWED: Final = {
 }
 _NEVER: Final = object()
 _Items = dict[tuple[object, ...], tuple[dict[str, Json], str]]
-"""By path, the objects in lists, each with its JSON pointer."""
+"""The objects in lists by path, each with its JSON pointer."""
 
 
 class _Item(str):
@@ -90,13 +90,13 @@ class CompiledRelease(NamedTuple):
 
 
 class Process:
-    """The releases of a process, added from the oldest on."""
+    """The releases of a process, added oldest first."""
 
     def __init__(self) -> None:
         self._values: dict[Path, Json] = {}
         self._set_by: dict[Path, SetBy] = {}
         self._seen: dict[str, Json] = {}
-        """By field, its value in the last release that had it: an equal value adds nothing."""
+        """By field, its value in the last release that had it; an equal value is skipped."""
         self._unnamed: set[Path] = set()
         """Lists with objects without an id, and their parents: each such object counts as a new one."""
         self._unnamed_count = 0
@@ -219,7 +219,7 @@ def _place(
     path: Path,
     value: Json,
 ) -> str | None:
-    """Puts a value where its path leads. Its pointer, or None if something else is on the way."""
+    """Puts a value at its path. Returns its pointer, or None if another value blocks the path."""
     node: Json = release
     pointer = ""
     for end, part in enumerate(path, 1):

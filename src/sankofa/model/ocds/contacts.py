@@ -1,8 +1,8 @@
-"""People whom a free text names outright, after a title or where a contact is given.
+"""Finds people named in free text, after a title or as a contact.
 
-A name goes as far as words that are written as names are: `Dr A. Pillay`, `Enquiries: S. Zulu`. Bodies,
-places and goods that are called after somebody stay: `Dr Kenneth Kaunda District`, `Rue du Dr Calmette`,
-`Mr Price Group`. The words around tell them. See docs/decisions/organisation-gate.md.
+A name extends over all words spelled like names: `Dr A. Pillay`, `Enquiries: S. Zulu`. Bodies, places and
+goods named after somebody stay: `Dr Kenneth Kaunda District`, `Rue du Dr Calmette`, `Mr Price Group`. The
+surrounding words distinguish them. See docs/decisions/organisation-gate.md.
 """
 
 import re
@@ -34,7 +34,7 @@ _OF_BODIES: Final = frozenset(
     "primaire secondaire municipal municipale publique publico publica universitaire universitario rural "
     "basica militar militaire tecnica technique principal principale".split()
 )
-"""Words between the kind of a body and the person it is called after."""
+"""Words between the kind of a body and the person it is named after."""
 _INITIALS, _AHEAD, _NEAR, _ZONE = 3, 5, 45, 150
 _PARTICLES: Final = frozenset(
     "van der den de la le du da das do dos del di von ben bin ibn bint binti al el ould ole arap abu mac "
@@ -51,9 +51,9 @@ class _Word(NamedTuple):
 def persons(
     text: str, ordinary: Set[str], public: Set[str], *, numbers: bool, address: bool = False
 ) -> Iterator[Span]:
-    """The spans of a text that name a person or tell how to reach one.
+    """The spans of a text that name a person or give contact details.
 
-    `ordinary` words are nobody's name, `public` ones those of organisations that are served.
+    `ordinary` words are nobody's name; `public` words are in the names of served organisations.
     """
     hinted = has_hint(text)
     emails = [match.span() for match in EMAIL.finditer(text)] if has_address(text) else []
@@ -80,10 +80,10 @@ class _Reader:
         small = sum(text[word.start].islower() for word in letters)
         large = sum(text[word.start].isupper() for word in letters)
         self._headline = small * 2 < large
-        """Whether most words begin with a capital: a capital is then no sign of a name."""
+        """Whether most words begin with a capital, so that capitals do not indicate names."""
 
     def names(self) -> tuple[list[Span], list[int]]:
-        """The names, and the ends of the words that tell whom to contact."""
+        """The names, and the ends of the words that introduce a contact."""
         spans, contacts = list[Span](), list[int]()
         for number in range(len(self._words)):
             if spans and self._words[number].start < spans[-1][1]:
@@ -123,7 +123,7 @@ class _Reader:
             return
         written = self._text[self._words[number].start : self._words[after - 1].end]
         if self._phrase(after)[1] == "titles":
-            return  # the second title tells the name
+            return  # the name belongs to the second title
         gap = self._gap(after - 1)
         dotted = gap.startswith(".") or (number and self._gap(number - 1).endswith("."))
         if not written.isascii():
@@ -144,7 +144,7 @@ class _Reader:
             dotted or not written.isupper() or len(written) > _INITIALS or not written.isascii()
         )
         if not sure and gap.startswith(".") and (not number or self._gap(number - 1).strip()):
-            # `Avis: M. Fatou Kouame`: capitals tell nothing in a headline, what stands apart does
+            # `Avis: M. Fatou Kouame`: in a headline, separation shows a name, capitals do not
             sure = self._end(after, lower=False) - after > 1 and not self._word_in_capitals(after)
         yield from self._run(after, enough=1 if sure else 2, lower=self._small)
 
@@ -152,7 +152,7 @@ class _Reader:
         return self._text[self._words[number].start : self._words[number].end].isupper()
 
     def _another(self, number: int) -> Iterator[Span]:
-        """A further name where contacts are given: a well-known one, or one with a number or an address."""
+        """Another name among contacts: a well-known name, or a name with a number or address."""
         if self._after_institution(self._first_of_name(number)):
             return
         if self._capital(number) and (end := self._end(number, lower=False)) > number:
@@ -161,7 +161,7 @@ class _Reader:
                 yield from self._run(number, enough=2, lower=False)
 
     def _first_of_name(self, number: int) -> int:
-        """The first of the titles and names that lead up to a word."""
+        """The first of the titles and names before a word."""
         for back in range(number - 1, max(-1, number - _MOST_WORDS), -1):
             title = self._phrase(back)[1].endswith("titles")
             if not _LINK.match(self._gap(back)) or not (title or self._name_like(back, lower=False)):
@@ -193,7 +193,7 @@ class _Reader:
             if kind_of_next.endswith("titles") and not _initial(word):
                 named_so = kind_of_next == "doubtful_titles" and not self._gap(number).startswith(".")
                 if not named_so:
-                    return  # the title tells the name
+                    return  # the title marks the name
             is_filler = word.plain in known.fillers and not (
                 _initial(word) and self._capital(number) and (colon or not self._headline)
             )
@@ -221,7 +221,7 @@ class _Reader:
         return []
 
     def _run(self, number: int, *, enough: int, lower: bool) -> Iterator[Span]:
-        """A name that begins with a word, and those joined to it."""
+        """A name that begins with a word, and the names joined to it."""
         end = self._end(number, lower=lower)
         if end == number or not self._is_person(number, end, enough):
             return
@@ -287,7 +287,7 @@ class _Reader:
         return None
 
     def _end(self, number: int, *, lower: bool) -> int:
-        """After the last word of the name that begins here; the word itself if none does."""
+        """The position after the name that begins here; that of the word itself if none does."""
         end = last = number
         caseless = _CASELESS.match(self._words[number].plain) is not None
         count = 0
@@ -313,7 +313,7 @@ class _Reader:
         return last if last > number else number
 
     def _abbreviated(self, number: int) -> bool:
-        """Whether the dot after a word is of an initial, and ends no sentence."""
+        """Whether the dot after a word belongs to an initial and does not end a sentence."""
         return len(self._words[number].plain) <= _INITIALS - 1
 
     def _name_like(self, number: int, *, lower: bool) -> bool:
@@ -371,7 +371,7 @@ class _Reader:
         )
 
     def _institution(self, number: int, end: int) -> bool:
-        """Whether the words go on as the name of a body, a place or a thing."""
+        """Whether the following words make it the name of a body, place or thing."""
         known = vocabulary()
         start = self._words[number].start
         for ahead in range(end, min(end + _AHEAD, len(self._words))):

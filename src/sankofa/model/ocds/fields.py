@@ -22,7 +22,7 @@ Json = Any
 ORGANISATION: Final = "Organization"
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*\Z")
-_UNTRANSLATED: Final = frozenset({"name", "legalName"})  # a name in another language was not looked at
+_UNTRANSLATED: Final = frozenset({"name", "legalName"})  # names in other languages have not been checked
 _PERSONAL = re.compile(
     r"contact|person|author|signator|representative|owner|shareholder|official|email|e-mail|phone|fax|officer",
     re.IGNORECASE,
@@ -41,7 +41,7 @@ _TEXTS: Final = frozenset({str})
 
 
 NamedObject = tuple[dict[str, Json], str]
-"""An object of a release that may name an organisation, and under which field."""
+"""An object of a release that may name an organisation, and its field."""
 
 
 class Cleaning:
@@ -60,7 +60,7 @@ class Cleaning:
         self.texts: list[str] = []
         """Possible free text: the text of free fields, and any text with blanks."""
         self.unplaced: list[str] = []
-        """Names of parties in places where OCDS has none; people among them must not be named elsewhere."""
+        """Names of parties in fields outside OCDS; people among them must not be named elsewhere."""
 
 
 Cleaner = Callable[[Json, Cleaning, str], Json]
@@ -96,7 +96,7 @@ def _cleaner(kind: str | list[str], specs: dict[str, dict[str, Cleaner]]) -> Cle
 
 def _object(fields: dict[str, Cleaner]) -> Cleaner:
     learned: dict[str, Cleaner | None] = {}
-    """The cleaner of each key met so far. None, the most common, where the value need only be text."""
+    """The cleaner of each key seen so far. None (the most common) if the value only has to be text."""
 
     def learn(key: str) -> Cleaner | None:
         cleaner: Cleaner | None = fields.get(key) or (_text if _translates(fields, key) else None)
@@ -107,7 +107,7 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
         elif cleaner is _text:
             cleaner = None
         elif cleaner is _code:
-            cleaner = _identifier  # the same where it is a string, as nearly all are
+            cleaner = _identifier  # for strings, nearly all values, the result is the same
         if len(learned) < _LEARNED:
             learned[key] = cleaner
         return cleaner
@@ -193,7 +193,7 @@ def _array(of: Cleaner, organisations: bool) -> Cleaner:
             if not (type(value) is str if texts else type(value) is dict):
                 cleaning.faults.append((name, "expected a list"))
                 return None
-            value = [value] if value else []  # some portals write a list of one without its brackets
+            value = [value] if value else []  # some portals omit the brackets of a one-element list
         if texts and _TEXTS.issuperset(map(type, value)):
             cleaning.texts += value if of is _text else [text for text in value if " " in text]
             return value
@@ -241,7 +241,7 @@ def _code(value: Json, cleaning: Cleaning, name: str) -> Json:
 
 
 def _address(value: Json, cleaning: Cleaning, name: str) -> Json:
-    """A web address that a page may link to; one without http or https is dropped."""
+    """A web address that a page may link to; dropped unless it is http or https."""
     if type(value) is str and _WEB.match(value):
         if " " in value:
             cleaning.texts.append(value)

@@ -1,4 +1,4 @@
-"""What the indicators of red flags read in one compiled release, and what each says of it alone.
+"""The facts that red flag indicators read from one compiled release, and the results that need only these.
 
 The indicators are those of Cardinal, with its defaults (`red_flags`).
 """
@@ -17,14 +17,14 @@ PROCESS, BUYER, PROCURING_ENTITY, TENDERER = SUBJECT_TYPES = (
     "process", "buyer", "procuring_entity", "tenderer",
 )  # fmt: skip
 MOST_LISTED: Final = 20
-"""Processes, tenderers or codes that the inputs of a flag name."""
+"""Most processes, tenderers or codes listed in the inputs of a flag."""
 _SHORTEST: Final = 15
 _COMPETITIVE: Final = ("open", "selective")
 _DIGITS: Final = 2
 
 
 class _Part(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """A part of a release. A member that is null is not the same as none: it removes a value."""
+    """A part of a release. A null member differs from a missing one: it removes a value."""
 
 
 class Reference(_Part):
@@ -99,7 +99,7 @@ class ProcessFacts(_Part):
 
 
 class Reading(msgspec.Struct, frozen=True, gc=False):
-    """What one indicator says of one subject."""
+    """The result of one indicator for one subject."""
 
     indicator: str
     subject_type: str
@@ -113,7 +113,7 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Prices(NamedTuple):
-    """The bids of a process in one currency: the ratio of R024 and R058, and what R036 says."""
+    """The bids of a process in one currency: the ratio for R024 and R058, and the result of R036."""
 
     ratio: float | None
     reason: str | None
@@ -124,7 +124,7 @@ class _Prices(NamedTuple):
 
 
 class Examined(msgspec.Struct, frozen=True, gc=False):
-    """What indicators read in one process, before they know its population."""
+    """The facts of one process, before comparison with its population."""
 
     ocid: str
     cancelled: bool
@@ -134,7 +134,7 @@ class Examined(msgspec.Struct, frozen=True, gc=False):
     """Number of bids in each currency."""
     prices: dict[str, _Prices] = {}
     no_prices: str = ""
-    """Why no price can be compared, whatever the currency."""
+    """Why prices cannot be compared in any currency."""
     entered: dict[str, bool] = {}
     """Tenderers with a valid bid, and whether each won the only award."""
     bids: dict[tuple[str, str], tuple[int, int]] = {}
@@ -226,7 +226,7 @@ def _period(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
 
 
 def _instant(text: str | UnsetType | None) -> datetime | None:
-    """An instant as RFC 3339 has it."""
+    """An instant in the form of RFC 3339."""
     try:
         instant = datetime.fromisoformat(text) if text and len(text) > len("YYYY-MM-DD") else None
     except ValueError:

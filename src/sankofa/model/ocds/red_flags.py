@@ -4,7 +4,7 @@ Cardinal is the Open Contracting Partnership's library of indicators; its docume
 (https://cardinal.readthedocs.io/en/latest/cli/indicators/). An indicator is computed from compiled releases.
 Outliers are judged by the quartiles of the population. A flag is a reason to look, and proves nothing.
 
-The releases of a process are stored cut down to what the indicators read (`ProcessReleases`).
+Only the fields that indicators read are stored of each release (`ProcessReleases`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ _CANCELLED: Final = "The tender is cancelled."
 
 
 class Fences(NamedTuple):
-    """Quartiles of a population, and the values beyond which another one is an outlier."""
+    """Quartiles of a population, and the limits beyond which a value is an outlier."""
 
     q1: float
     q3: float
@@ -71,7 +71,7 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 
 class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What follows from the processes of a country on a day, and what indicators say by it."""
+    """Statistics of a country's processes on a day, and the indicators that use them."""
 
     population: int
     """Number of processes."""
@@ -99,7 +99,7 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.prices is not None and self.prices.upper > 0 and ratio >= self.prices.upper
 
     def priced(self, process: Examined) -> Iterator[Reading]:
-        """What prices say of a process: R024, R036 and R058."""
+        """The price indicators of a process: R024, R036 and R058."""
         ocid, fences = process.ocid, self.prices
         prices = process.prices.get(self.currency or "")
         if prices is None or prices.ratio is None or fences is None:
@@ -177,7 +177,7 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PartyInputs(NamedTuple):
-    """What indicators compare of a party on a day."""
+    """The numbers of a party that indicators compare on a day."""
 
     entered: tuple[int, int]
     """Processes won, and processes with a valid bid."""
@@ -192,7 +192,7 @@ class FlagCounts(NamedTuple):
 
     population: int
     computed: dict[str, int]
-    """By indicator, the processes that it could be computed for; or the parties, if it is about these."""
+    """By indicator, the number of processes (or parties) that it could be computed for."""
     flagged: dict[str, dict[str, int]]
     """By indicator and type of subject."""
 
@@ -200,7 +200,7 @@ class FlagCounts(NamedTuple):
 def _or_none(
     process: Examined, indicator: str, reason: str, findings: Sequence[Reading]
 ) -> Sequence[Reading]:
-    """The findings about parties; one about the process where it has none of these parties."""
+    """The findings about parties, or one about the process if it has no such party."""
     return findings or [Reading(indicator, PROCESS, process.ocid, None, reason=reason)]
 
 
@@ -223,26 +223,26 @@ class ReleaseFacts(msgspec.Struct, array_like=True, gc=False):
 
 
 class ProcessReleases(msgspec.Struct, array_like=True, gc=False):
-    """A process, as it stood at the end of each day with a release (`day_states`)."""
+    """A process at the end of each day with a release (`day_states`)."""
 
     ocid: str
     releases: list[ReleaseFacts]
 
 
 class FlagFacts(NamedTuple):
-    """What indicators read in one release."""
+    """The facts that indicators read from one release."""
 
     facts: bytes
     """`ProcessFacts`, as JSON."""
     service_ids: dict[str, str]
-    """The organisations of its parties, by the id that each has in the release."""
+    """The organisations of its parties, by the party's id in the release."""
 
 
 NO_FACTS: Final = FlagFacts(b"", {})
 
 
 def flag_facts(body: str, service_id_of: Callable[[str], str | None]) -> FlagFacts:
-    """What indicators read in a release. `service_id_of` resolves the name of a party."""
+    """The facts that indicators read from a release. `service_id_of` resolves the name of a party."""
     facts = read_facts(body)
     named = ((str(one.id), service_id_of(one.name)) for one in facts.references() if one.id and one.name)
     return FlagFacts(encode(facts), {party: service_id for party, service_id in named if service_id})
@@ -270,7 +270,7 @@ def on_day(process: ProcessReleases, day: int) -> ReleaseFacts | None:
 
 
 def _is_compiled(facts: ProcessFacts) -> bool:
-    """Whether a single release is what it adds up to: no list is empty, or names an id twice."""
+    """Whether a single release equals its compiled form: no list is empty or repeats an id."""
     if [] in (facts.awards, facts.bids and facts.bids.details):
         return False
     bids, awards = (facts.bids and facts.bids.details) or (), facts.awards or ()

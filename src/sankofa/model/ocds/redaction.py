@@ -1,10 +1,10 @@
-"""Free text that repeats what was withheld, or names somebody: the words go, the rest stays (GATE-4, GATE-8).
+"""Removes the words of free text that repeat withheld data or name somebody (GATE-4, GATE-8).
 
-A withheld name is recognised by its words in any order, at least two of them side by side, one of which may
-be an initial; by one word alone where the name has only one, where a title stands before it, or where it is
-written as a name is and is no ordinary word; an address only as it was written, and a number of nine digits
-or more however it is grouped, with its country code or without. `contacts` finds the people whom a text
-names outright, `telephones` the numbers: they are cut whether anything was withheld or not.
+A withheld name is recognised by at least two of its words side by side, in any order; one may be an initial.
+One word is enough if the name has only one, if a title precedes it, or if it is spelled like a name and is
+not an ordinary word. An address must match literally. A number of nine digits or more matches in any
+grouping, with or without its country code. People named in a text (`contacts`) and telephone numbers
+(`telephones`) are always cut, whether anything was withheld or not.
 """
 
 import re
@@ -29,7 +29,7 @@ Name = frozenset[str]
 
 WORD: Final = re.compile(r"[^\W_]+")
 LEAST_SINGLE: Final = 4
-"""The least length of a word that alone may be a name."""
+"""The shortest word that may be a name by itself."""
 TITLES: Final = frozenset(
     "mr mrs ms miss mme mlle dr drs prof adv eng ing lic sr sra srta don dona rev hon me maitre arq abg cpa "
     "chief alhaji hajia engr sir madam".split()
@@ -40,7 +40,7 @@ PARTICLES: Final = frozenset(
 
 
 def words_needed(name: Name) -> int:
-    """How many adjacent words of a name are taken for the name."""
+    """The number of adjacent words of a name that count as the name."""
     return min(2, len(name - PARTICLES))
 
 
@@ -52,11 +52,10 @@ def initials_of(name: Name) -> set[str]:
 def runs(
     tokens: list[Token], stretch: range, name: Name, capitals: Set[int], alone: Set[str], ordinary: Set[str]
 ) -> Iterator[tuple[int, int]]:
-    """Runs of words, among the tokens of a stretch, that are all of one name and long enough to be that name.
+    """Runs of tokens that all belong to one name and are long enough to count as it.
 
-    `capitals` are the places of single capital letters: initials, where a word of the name begins so.
-    `alone` are the words that tell of a name without any other; `ordinary` ones tell of nobody, unless the
-    name has no others.
+    `capitals` are the positions of single capital letters, which may be initials of the name. `alone` are the
+    words that identify a name by themselves. `ordinary` words identify nobody, unless the name has no others.
     """
     needed = words_needed(name)
     common: Set[str] = ordinary if not name <= ordinary else frozenset()
@@ -84,7 +83,7 @@ def runs(
                 while tokens[last][0] in PARTICLES:
                     last -= 1
                 yield tokens[start][1][0], tokens[last][1][1]
-            elif len(name) > 1 and matched >= name:  # short as it is, it is the whole name
+            elif len(name) > 1 and matched >= name:  # short, but the whole name
                 yield tokens[first][1][0], tokens[number - 1][1][1]
             length, single = 0, ""
             matched.clear()
@@ -99,9 +98,9 @@ Holders = defaultdict[str, set[Name]]
 class NameIndex:
     """Names by their words.
 
-    In a given text most names behave alike: only which of its words and initials they have, and what
-    `name_runs` asks of any name, makes a difference. So one name of each such group is looked for. The groups
-    are told apart by intersections of sets, which cost as much as the smaller one.
+    In a given text most names behave alike: they differ only in the text's words and initials that they
+    have, and in the properties that `name_runs` checks. So only one name of each such group is searched. The
+    groups are found by set intersections, which cost as much as the smaller set.
     """
 
     def __init__(self, names: Iterable[Name], ordinary: Set[str]) -> None:
@@ -110,7 +109,7 @@ class NameIndex:
         self._alike: defaultdict[tuple[int, bool], tuple[Holders, Holders]] = defaultdict(
             lambda: (defaultdict(set), defaultdict(set))
         )
-        """By what is asked of a name: the names that have a word, and those that an initial may stand for."""
+        """By checked property: the names with a word, and the names with an initial."""
         self.words: set[str] = set()
         """Every word of every name."""
         self._initials: set[str] = set()
@@ -132,7 +131,7 @@ class NameIndex:
                 yield from runs(tokens, stretch, name, capitals, alone, self._ordinary)
 
     def _stretches(self, tokens: list[Token], capitals: Set[int]) -> Iterator[range]:
-        """The longest stretches of tokens that may be of some name: no run crosses their ends."""
+        """The longest stretches of tokens that may belong to names; no run crosses their ends."""
         first = -1
         for number, (word, (start, _)) in enumerate(tokens):
             if word in self.words or (start in capitals and word in self._initials):
@@ -144,7 +143,7 @@ class NameIndex:
             yield range(first, len(tokens))
 
     def _one_of_each(self, words: Set[str], letters: Set[str]) -> Iterator[Name]:
-        """Names enough that each group is among them; particles alone are no name's run."""
+        """Enough names to represent every group; particles alone never make a run."""
         significant = words - PARTICLES
         for by_word, by_initial in self._alike.values():
             groups: list[Set[Name]] = []
@@ -158,7 +157,7 @@ class NameIndex:
             for letter in letters:
                 groups = _split(groups, by_initial.get(letter, _NONE))
             for group in groups:
-                for name in islice(group, 2):  # two: one of them may be there as a whole, unlike the others
+                for name in islice(group, 2):  # two: one of them may occur completely, unlike the others
                     whole = name & words
                     if whole != name and whole in self._names:
                         yield whole
@@ -166,7 +165,7 @@ class NameIndex:
 
 
 def _split(groups: list[Set[Name]], members: Set[Name]) -> list[Set[Name]]:
-    """Each group in two: those that are members, and those that are not."""
+    """Splits each group into members and others."""
     split: list[Set[Name]] = []
     for group in groups:
         inside = group & members
@@ -178,7 +177,7 @@ def _split(groups: list[Set[Name]], members: Set[Name]) -> list[Set[Name]]:
 
 
 class LiteralIndex:
-    """Literals by a few of their characters, those that the fewest others have."""
+    """Literals by a few of their characters, the rarest ones."""
 
     def __init__(self, literals: Iterable[str]) -> None:
         self._by_size: dict[int, dict[str, list[tuple[int, str]]]] = {}
@@ -194,7 +193,7 @@ class LiteralIndex:
             self._by_size[size] = dict(index)
 
     def spans(self, folded: str) -> Iterator[tuple[int, int]]:
-        """Where a folded text repeats one."""
+        """The spans where a folded text repeats a literal."""
         for size, index in self._by_size.items():
             for position, gram in enumerate(_grams(folded, size)):
                 for offset, literal in index.get(gram, ()):
@@ -224,7 +223,7 @@ _OF_OFFICES: Final = frozenset(
     "deputy desk encargado enquiries general help helpdesk legal officer passation permanent principal "
     "publics registrar responsable service services support".split()
 )
-"""Words of those who are written to; some are surnames too."""
+"""Words for contact persons and offices; some are surnames too."""
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LEAST_DIGITS: Final = 5
 _LEAST_JOINED: Final = 8
@@ -234,11 +233,11 @@ _INFLECTED = re.compile("[\u0400-\u052f\u0531-\u0587]+\\Z")
 """Cyrillic and Armenian, whose names have cases."""
 _VOWELS: Final = "аеиоуыэюяіїєйьը"
 _MANY: Final = 32
-"""Secrets from which on an index is worth making."""
+"""Number of secrets from which an index is worthwhile."""
 
 
 class _Words:
-    """The words of all names, and how they may be written otherwise."""
+    """The words of all names, and their other spellings."""
 
     def __init__(self, known: Set[str]) -> None:
         self._known = known
@@ -249,7 +248,7 @@ class _Words:
         """Words of languages with cases, by their stem."""
 
     def uninflected(self, word: str) -> str:
-        """The word of a name that this is a case of; else the word."""
+        """The word of a name whose inflected form this is; else the word."""
         if word not in self._known:
             for end in range(len(word), max(_LEAST_INFLECTED, len(word) - _LONGEST_ENDING) - 1, -1):
                 if named := self.inflected.get(word[:end]):
@@ -257,7 +256,7 @@ class _Words:
         return word
 
     def joined_in(self, word: str) -> bool:
-        """Whether a word is several words of names, without blanks, one of them no ordinary word."""
+        """Whether a word joins several words of names, at least one of them not ordinary."""
         return (
             word[:_LEAST_PART] in self._starts
             and word not in self._known
@@ -291,7 +290,7 @@ class Secrets:
         """The last digits of each number."""
         self._public: set[str] = set()
         self._letters = False
-        """Whether a name has letters on their own, which are looked for at a word's place only."""
+        """Whether a name has single letters, which match only as whole words."""
         self._indexes: tuple[NameIndex, LiteralIndex] | None = None
         self._written: _Words | None = None
 
@@ -305,7 +304,7 @@ class Secrets:
         if literal:
             self._literals[literal] = None
             self._numbers.update(_numbers(literal))
-            if words:  # of a script without blanks: also written in one
+            if words:  # in a script without blanks: also written as one word
                 self._literals["".join(literal.split())] = None
         if words:
             self._names[words] = None
@@ -328,7 +327,7 @@ class Secrets:
         return self._names.keys() >= other._names.keys() and self._literals.keys() >= other._literals.keys()
 
     def spare(self, name: str) -> None:
-        """Do not cut single words of this name, an organisation's or a place's: it is served anyway."""
+        """Do not cut single words of this organisation's or place's name, which is served anyway."""
         self._public.update(WORD.findall(fold_in_place(name)))
 
     def may_repeat(self, text: str) -> bool:
@@ -353,8 +352,8 @@ class Secrets:
     def cut(self, text: str, *, numbers: bool = True, address: bool = False) -> str:
         """The text with every secret in it, and everybody it names, replaced by `CUT`.
 
-        `numbers`: telephone numbers too, as in free text; a code or an identifier is none. `address`: streets
-        are called after people, title and all.
+        `numbers`: also telephone numbers, for free text; codes and identifiers have none. `address`: streets
+        may be named after people, with titles.
         """
         named = may_name_a_person(text)
         likely = self._letters or named or self.may_repeat(text)
@@ -386,7 +385,7 @@ class Secrets:
 
     @property
     def _many(self) -> bool:
-        """Whether there are so many that each text is looked up in an index of them."""
+        """Whether there are enough secrets to search texts with an index."""
         return len(self._names) + len(self._literals) > _MANY
 
     def _spans(
@@ -447,14 +446,14 @@ class Secrets:
         return self._indexes
 
     def _numbers_in(self, folded: str) -> set[str]:
-        """The numbers that a text has in some grouping."""
+        """The numbers in a text, in any grouping."""
         if not self._numbers:
             return set()
         candidates = (match.group() + match.group(1) for match in _GROUPED.finditer(folded))
         return {_NO_DIGIT.sub("", digits) for digits in candidates} & self._numbers
 
     def _alone(self, text: str, tokens: list[Token], known: Set[str]) -> frozenset[str]:
-        """The words of a name that identify it on their own in this text."""
+        """The words that each identify a name by themselves in this text."""
         names = {
             word
             for word, span in tokens
@@ -467,24 +466,24 @@ class Secrets:
 
 
 def unspaced(text: str) -> bool:
-    """Whether it is written in a script without blanks, in which a whole name may have two letters."""
+    """Whether it is in a script without blanks, where a whole name may have two letters."""
     return len(text) > 1 and _UNSPACED.search(text) is not None
 
 
 def names_somebody(text: str) -> bool:
-    """Whether a text names a person outright, withheld or not."""
+    """Whether a text names any person, withheld or not."""
     return may_name_a_person(text) and any(
         True for _ in persons(composed(text), _ordinary(), frozenset(), numbers=True)
     )
 
 
 def _proper(text: str, start: int) -> bool:
-    """Whether a word is written as a name is; in a text without capitals every word may be one."""
+    """Whether a word is spelled like a name; in a text without capitals any word may be a name."""
     return not _is_small(text[start]) or (" " in text and text.islower())
 
 
 def _is_small(letter: str) -> bool:
-    """Whether a name would begin with another letter: Georgian has capitals, and begins no name with one."""
+    """Whether a name would begin with the letter's capital; Georgian names begin with small letters."""
     return letter.islower() and letter.title() != letter
 
 
@@ -499,7 +498,7 @@ def _ordinary() -> frozenset[str]:
 
 @cache
 def _offices() -> frozenset[str]:
-    """The words of which the names of offices are made."""
+    """Words in the names of offices."""
     return _ordinary() | _OF_OFFICES | PARTICLES | tables().particles
 
 
@@ -507,7 +506,7 @@ def _offices() -> frozenset[str]:
 def _read(text: str) -> tuple[str, frozenset[str]]:
     """How a text is recognised: literally, by the words of a name, or both. Cached: the same people recur."""
     text = fold_in_place(text.strip())
-    if _ADDRESS.match(text) and "@" not in text:  # a web address names a site, not its owner
+    if _ADDRESS.match(text) and "@" not in text:  # web addresses identify sites, not people
         return "", frozenset()
     if "@" in text or sum(c.isdigit() for c in text) >= _LEAST_DIGITS:
         return text if len(text) > 1 else "", frozenset()
@@ -520,7 +519,7 @@ def _read(text: str) -> tuple[str, frozenset[str]]:
 
 @lru_cache(maxsize=65536)
 def _numbers(literal: str) -> list[str]:
-    """The last digits of the numbers in a text that holds nothing else."""
+    """The last digits of the numbers in a text that has only numbers."""
     if any(map(str.isalpha, literal)):
         return []
     return [_NO_DIGIT.sub("", number)[-_OF_A_NUMBER:] for number in _NUMBER.findall(literal)]

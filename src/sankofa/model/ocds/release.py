@@ -1,7 +1,7 @@
 """Cleaning of one OCDS release: fields checked, people withheld, and the rest summarised.
 
-A party is named only on evidence that it is an organisation (`model.organisations`). A reference is named
-where it leads to such a party, or by evidence of its own. For a withheld party only the role remains.
+A party is named only on evidence that it is an organisation (`model.organisations`). A reference is named if
+it leads to such a party or has such evidence itself. Only the role of a withheld party remains.
 
 See contract: TEND-3, TEND-4, TEND-6.
 """
@@ -102,13 +102,13 @@ class Parties(NamedTuple):
 
     served: list[ReleaseParty]
     withheld: list[str]
-    """The names or ids of withheld parties, input to a keyed hash: never to be written anywhere."""
+    """The names or ids of withheld parties, only for a keyed hash: never write them anywhere."""
     named: Set[int]
     """The objects (by id) that keep their name."""
 
 
 class _Sifted:
-    """The parties a release lists, sorted into those with evidence and those without."""
+    """The parties of a release, sorted by whether there is evidence."""
 
     __slots__ = ("by_id", "named", "served", "withheld", "withheld_ids")
 
@@ -160,7 +160,7 @@ def _reference(
     body: dict[str, Json], role: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
 ) -> None:
     key = _local_id(body)
-    if key in sifted.withheld_ids:  # counted where it is listed
+    if key in sifted.withheld_ids:  # already counted in the list
         _withhold(body, [role], None, secrets)
     elif (served := sifted.by_id.get(key)) is not None:
         served[1][role] = None
@@ -175,7 +175,7 @@ def _reference(
 def _refer(
     body: dict[str, Json], key: str, party: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
 ) -> None:
-    """A reference to a party that is served: its id, and its name where that is the party's."""
+    """A reference to a served party: its id, and its name if it matches the party's."""
     written = body.get("name")
     if written != party:
         name = _name(body)
@@ -235,10 +235,10 @@ def _identifies_somebody(text: str) -> bool:
 def _own_organisation(
     body: dict[str, Json], gate: Gate, country: str, secrets: Secrets
 ) -> Organisation | None:
-    """The organisation that an object names, without what its identifiers say of somebody else.
+    """The organisation that an object names, without identifiers of somebody else.
 
-    Another legal name beside the one that was looked at is kept only on evidence of its own. Where it shares
-    no word with that name, the number is not the organisation's either, unless companies alone have it.
+    A second legal name is kept only if it has evidence itself. If it shares no word with the checked name,
+    the number is dropped too, unless only companies can have such a number.
     """
     organisation = gate.organisation(body, country)
     if organisation is None or ("additionalIdentifiers" not in body and "identifier" not in body):
@@ -291,7 +291,7 @@ def _remove_duplicates(lists: list[list[Any]]) -> None:
 
 @lru_cache(maxsize=4096)
 def role(text: Json) -> str:
-    """A role in the words of OCDS; as published where it is none of them."""
+    """A role in the words of OCDS, or as published if it is not one of them."""
     return ROLES.get(text.strip().lower(), text.strip()) if type(text) is str else ""
 
 
@@ -321,7 +321,7 @@ def _identifiers(body: dict[str, Json]) -> Identifiers:
 
 
 def buyer_country(release: Json) -> str:
-    """The country (alpha-2) that a release gives its buyer; empty if it gives none, or several."""
+    """The country (alpha-2) of the buyer in a release; empty if there is none, or several."""
     if type(release) is not dict:
         return ""
     buyer, listed, tender = release.get("buyer"), release.get("parties"), release.get("tender")
@@ -352,8 +352,8 @@ def _country(body: dict[str, Json], identifiers: Identifiers) -> str:
     return ""
 
 
-_ANY_DAY = "9999-12-31"  # the dates of a stored release were checked when it came
-_LONGEST_ID = limit(  # what every engine can hold in an index
+_ANY_DAY = "9999-12-31"  # the dates of a stored release were checked at ingestion
+_LONGEST_ID = limit(  # the most that every engine can index
     "ocid or id of a release", 400, "characters", "the release is rejected"
 )
 decode = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -371,7 +371,7 @@ class ReleaseSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     tag: list[str] = []
     title: str | None = None
     description: str | None = None
-    """Searched, not served: the release itself has it."""
+    """Searched, not served: it is in the release itself."""
     category: str | None = None
     procurement_method: str | None = None
     status: str | None = None
@@ -394,7 +394,7 @@ class CleanRelease(NamedTuple):
     withheld: list[str]
     """See `Parties`."""
     faults: list[tuple[str, str]]
-    """Which field was not what the schema has there, and why."""
+    """The fields that do not match the schema, with the reason."""
     secrets: Secrets
     """Withheld names and literals, to be removed from anything else written about this release."""
 
@@ -423,7 +423,7 @@ def clean(
     if not in_range(released[:10], latest):
         raise Unusable(f"no usable date: {range_fault(latest)}")
     cleaning = Cleaning(latest)
-    # The portal's own category is no field of OCDS, but the signals are grouped by it.
+    # The portal's own category is not in OCDS, but signals are grouped by it.
     portal_category = _inner(raw, "tender", "category")
     release = release_cleaner()(raw, cleaning, "")
     release["id"] = release_id
@@ -446,14 +446,14 @@ def clean(
     ):
         for party in parties.served:
             secrets.spare(party.organisation.name)
-        for organisation, _ in cleaning.organisations:  # only those that are served have an address left
+        for organisation, _ in cleaning.organisations:  # only served organisations still have an address
             for place in map((organisation.get("address") or {}).get, ("locality", "region", "countryName")):
                 secrets.spare(place or "")
         ocid, release_id = (
             f"{secrets.cut(name)}-{token(name)}" if secrets.repeats(name) else name
             for name in (ocid, release_id)
         )
-        date = release["date"]  # names nobody, whatever it repeats
+        date = release["date"]  # a date names nobody
         release = secrets.cut_all(release, parties.named) | {"ocid": ocid, "id": release_id, "date": date}
         category = None if category is None else secrets.cut(category)
         body = encode(release)
@@ -471,7 +471,7 @@ def clean_again(
     token: Callable[[str], str],
     known: Secrets | None = None,
 ) -> CleanRelease:
-    """Clean a cleaned release again where more is known now; `earlier` is its summary then."""
+    """Clean a cleaned release again with newer knowledge; `earlier` is its previous summary."""
     cleaned = clean(decode(body), country, gate, token, known=known)
     category = cleaned.secrets.cut(earlier.category) if earlier.category else None
     withheld = earlier.withheld_parties + len(cleaned.withheld)
@@ -498,7 +498,7 @@ def _line(text: str | None) -> str | None:
     return one_line(text) or None if text else None
 
 
-_code = lru_cache(maxsize=4096)(_line)  # cached for texts that recur in release after release
+_code = lru_cache(maxsize=4096)(_line)  # cached for texts that recur in many releases
 
 
 def _summary(release: dict[str, Json], category: str | None, withheld: int) -> ReleaseSummary:

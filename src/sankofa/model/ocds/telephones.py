@@ -1,10 +1,10 @@
-"""Words of `contacts.toml` that tell a person in free text, and telephone numbers.
+"""Words of `contacts.toml` that introduce a person in free text, and telephone numbers.
 
 Telephone numbers are distinguished from dates, amounts and reference numbers by their format.
 
-A number with a country code is always a telephone number. A national number is one where an
-African numbering plan has it and it begins with a zero or is written in pairs. Any other number is one only
-after a word such as `tel`, or beside a person who is to be contacted.
+A number with a country code is always a telephone number. A national number is one if it is in an
+African numbering plan and begins with a zero or is written in pairs. Any other number is one only
+after a word such as `tel`, or next to a contact person.
 """
 
 import re
@@ -44,7 +44,7 @@ class Vocabulary:
                         kinds[(prefix + phrase[0], *phrase[1:])] = kind
                     kinds[("\u0644" + phrase[0][1:], *phrase[1:])] = kind
         self.phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-        """By their first word, the longest first: each with what it is."""
+        """Phrases by their first word, longest first, each with its kind."""
         for phrase in sorted(kinds, key=len, reverse=True):
             self.phrases.setdefault(phrase[0], []).append((phrase, kinds[phrase]))
         self.dotted = frozenset(_phrases(table["dotted_titles"]))
@@ -88,7 +88,7 @@ def may_name_a_person(text: str) -> bool:
 
 
 def has_address(text: str) -> bool:
-    """Whether a text may hold an address of e-mail."""
+    """Whether a text may have an e-mail address."""
     return "@" in text or "at)" in text or "at]" in text or " dot " in text
 
 
@@ -154,7 +154,7 @@ _MONEY_AFTER = re.compile(
 class _Plans(NamedTuple):
     by_code: Mapping[str, re.Pattern[str]]
     national: re.Pattern[str]
-    """Every national number as it is dialled inside its country."""
+    """Every national number as dialled inside its country."""
     elsewhere: frozenset[str]
     word_before: re.Pattern[str]
 
@@ -184,7 +184,7 @@ class _Context(NamedTuple):
 
 
 def telephones(text: str, contacts: list[int]) -> Iterator[tuple[int, int]]:
-    """The spans of the telephone numbers in a text; `contacts` are the ends of what names whom to contact."""
+    """The spans of telephone numbers in a text; `contacts`: the ends of phrases that introduce contacts."""
     for candidate in _CANDIDATE.finditer(text):
         groups = [(m.group(), m.start(), m.end()) for m in _GROUP.finditer(text, *candidate.span())]
         if sum(len(group[0]) for group in groups) >= _SHORTEST:
@@ -225,7 +225,7 @@ def _around(text: str, start: int, contacts: list[int], behind: int) -> _Context
 def _last_of_number(
     text: str, groups: list[tuple[str, int, int]], first: int, around: _Context
 ) -> int | None:
-    """Which group a number that begins with the first ends with; None if none begins."""
+    """The last group of the number that begins with the first group; None if none begins."""
     start = groups[first][1]
     lead = text[max(0, start - 2) : start]
     before = text[max(0, start - 1) : start]
@@ -324,7 +324,7 @@ def _has_code(digits: str) -> bool:
 
 
 def _in_pairs(part: list[tuple[str, int, int]], sizes: list[int]) -> bool:
-    """`77 123 45 67`, `84 123 4567`: as numbers without a trunk prefix are written, and amounts are not."""
+    """`77 123 45 67`, `84 123 4567`: a grouping of numbers without a trunk prefix that amounts never have."""
     if sizes == [2, 3, 4]:
         return True
     values = [int(group[0]) for group in part]

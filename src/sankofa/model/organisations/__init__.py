@@ -1,7 +1,7 @@
 """The organisation gate: a party is served only on positive evidence that it is an organisation.
 
-Pure logic: a name and identifiers in, the evidence or None out. Conservative on purpose: a person served is a
-failure, a firm withheld is only a cost, so whatever points at a person outweighs every legal form
+Pure logic: a name and identifiers in, the evidence or None out. Conservative on purpose: serving a person is
+a failure, withholding a firm is only a cost. So any sign of a person outweighs every legal form
 (docs/decisions/organisation-gate.md).
 
 See contract: GATE-1, GATE-2, GATE-3.
@@ -36,7 +36,7 @@ Words = list[str]
 
 
 class Proof(NamedTuple):
-    """Evidence in a name, and the parts of the name it rests on."""
+    """Evidence in a name, and the parts of the name with that evidence."""
 
     kind: str
     detail: str
@@ -48,7 +48,7 @@ _ROMANIAN: Final = re.compile(r"Î\.?\s?[MS]\.?(?=[\s\"„«])|(?<=\s)Î\.?\s?[M
 _SOUTHERN: Final = re.compile(
     r"m[bdghklmnpstvwz]|n[cdghjkqstwxyz]|dl|hl|kg|tl|ts|vh|zw|gw|kw|xh|qw|ph|th|kh|sh|ch"
 )
-"""How many surnames of southern and eastern Africa begin, where initials follow the surname: `Nkosi S.A.`"""
+"""Frequent beginnings of surnames in southern and eastern Africa, where initials follow: `Nkosi S.A.`"""
 _BEFORE_SURNAMES: Final = frozenset(
     "de del da do dos das di du des le van von der den ten ter mac mc".split()
 )
@@ -83,7 +83,7 @@ def body_by_name(name: str, country: str, folded: str, parts: list[Words]) -> Pr
 
 
 def _by_script(name: str, folded: str) -> Proof | None:
-    """Scripts without blanks between words, and the accent that tells a Moldovan body from initials."""
+    """Forms in scripts without blanks, and the accent that distinguishes a Moldovan body from initials."""
     known, text = tables(), folded.strip()
     for form in known.ends:
         if text.endswith(form) and len(text) > len(form) + 1:
@@ -144,7 +144,7 @@ def _form_proves(name: str, country: str, form: tuple[str, ...], head: Words, *,
         return False
     if len(form) == 1 and not name.isascii() and _accented(name, form):
         return False
-    if form[0].rstrip(DOT) in known.not_in.get(country, ()):  # but of the state it is a statutory one
+    if form[0].rstrip(DOT) in known.not_in.get(country, ()):  # unless it is a statutory body of the state
         return not known.strong_qualifiers.union({"state"}).isdisjoint(head)
     if strength == SURE:
         return True
@@ -206,7 +206,7 @@ def _public_body(part: Words, number: int) -> Proof | None:
 
 
 def _is_office(word: str, before: Words, known: Tables) -> bool:
-    """`Lands Commission`: an office, after words of administration alone."""
+    """`Lands Commission`: an office after words of administration only."""
     said = [other for other in before if other not in known.particles and other != "&"]
     return len(said) >= known.offices.get(word, len(said) + 1) and all(
         other in known.explaining or other in known.doubtful or other in known.qualifiers for other in said
@@ -254,7 +254,7 @@ def _qualified(part: Words, position: int, known: Tables) -> str | None:
 
 
 def _cannot_be_person(part: Words, main: Words) -> bool:
-    """Whether a further part of the name is no person: business words, an acronym, a form, another body."""
+    """Whether another part of the name is not a person: business words, an acronym, a form, another body."""
     if _only_forms(part):
         return False
     if _all_ordinary(part, main) or _public_body(part, 0):
@@ -268,9 +268,9 @@ def _cannot_be_person(part: Words, main: Words) -> bool:
 
 
 def _only_forms(part: Words) -> bool:
-    """Whether a part is made of words that are legal forms and yet is none: `Sas Sas` may be a person.
+    """Whether a part consists of legal forms but may be a person: `Sas Sas`.
 
-    `Sas Ltd` is not meant: a company may be called by a word that is a form elsewhere.
+    Excludes `Sas Ltd`: a company's name may be a form elsewhere.
     """
     known = tables()
     return (
@@ -318,12 +318,12 @@ def _abbreviates(word: str, main: Words) -> bool:
 
 
 _PLACEHOLDER: Final = re.compile(r"\A[^0-9]*0[^1-9]*\Z|(?<!\d)0{4,}(?!\d)")
-"""What portals write where there is no number: zeros alone."""
+"""Portals write only zeros if there is no number."""
 LEI_SCHEMES: Final = frozenset({"LEI", "XI-LEI", "GLEIF", "ISO17442", "ISO-17442"})
 
 
 class Evidence(NamedTuple):
-    """Why a party is taken for an organisation; stored and served as `kind: detail`."""
+    """The evidence for an organisation; stored and served as `kind: detail`."""
 
     kind: str
     detail: str
@@ -339,7 +339,7 @@ def names_a_person(name: str) -> bool:
 
 
 def in_companies_register(scheme: str, number: str) -> bool:
-    """Whether it is a well-formed number of a register that holds no natural person under such a number."""
+    """Whether it is a well-formed number of a register that gives such numbers to no natural person."""
     return (
         scheme.strip().upper() not in LEI_SCHEMES
         and _by_identifier(scheme, number, _no_lei_records) is not None
@@ -347,10 +347,10 @@ def in_companies_register(scheme: str, number: str) -> bool:
 
 
 def is_no_persons(identifier: Identifier) -> bool:
-    """Whether figures under an identifier alone may be served: people are not known to have such a number.
+    """Whether figures under a bare identifier may be served: no people are known to have such numbers.
 
-    They do in tax registers and in registers of sole traders. Whoever has a LEI or a SEC CIK and is a person
-    is withheld by the record that says so.
+    In tax registers and registers of sole traders people do have them. A person with an LEI or a SEC CIK is
+    withheld because of the record that says so.
     """
     id_type, scheme, value = identifier
     if id_type == "registry" and scheme:
@@ -372,10 +372,10 @@ def org_evidence(
 ) -> Evidence | None:
     """The strongest evidence that the party is an organisation; None if there is none.
 
-    `identifiers` are pairs of scheme and id as the source gives them. `lei_is_organisation` answers whether
-    the record of an LEI is held and is not a sole proprietor's: an LEI alone proves nothing, people have one.
-    `country` (alpha-2) is where the party is: `Kriel S.A.` is a person with initials in South Africa, and a
-    company in Paraguay. Where it is not given, dots count.
+    `identifiers` are pairs of scheme and id as the source gives them. `lei_is_organisation` says whether
+    the record of an LEI exists and is not a sole proprietor's: an LEI alone proves nothing, people have them.
+    `country` (alpha-2) is the party's: `Kriel S.A.` is a person with initials in South Africa, and a company
+    in Paraguay. Without a country, dots count.
     """
     folded = fold(name)
     words = parts(folded)

@@ -1,7 +1,7 @@
-"""How alike two names of organisations are, however their legal forms and common words are spelled.
+"""Similarity of two names of organisations, for any spelling of legal forms and common words.
 
-A name is taken apart into its words and its legal form. Two names with the same words may differ in the form.
-Long words may differ by a slip of the pen; no name with a word more, or with another number, is the same.
+A name is split into its words and its legal form. Two names with the same words may differ in the form. Long
+words may differ by a typing error. Names with an additional word or another number are different.
 Pure logic, measured by tests/spec/test_party_matching.py. See contract: ENT-8.
 """
 
@@ -42,7 +42,7 @@ _ENOUGH_WORDS: Final = 2
 
 
 class NameWords(NamedTuple):
-    """A name taken apart: folded words in one spelling, and the words of the legal form."""
+    """A name split into folded words in one spelling and the words of the legal form."""
 
     words: tuple[str, ...]
     form: frozenset[str]
@@ -55,7 +55,7 @@ class NameWords(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def name_words(name: str, country: str = "") -> NameWords:
-    """Take a name apart. In countries where initials follow surnames, a final `SA` is South Africa, not a
+    """Split a name. In countries where initials follow surnames, a final `SA` is South Africa, not a
     legal form."""
     known = tables()
     pieces = parts(_MESSRS.sub("", fold(name)))
@@ -144,7 +144,7 @@ def _words_alike(one: tuple[str, ...], other: tuple[str, ...], country: frozense
 def _with_more_words(
     one: tuple[str, ...], other: tuple[str, ...], more: list[str], country: frozenset[str]
 ) -> float:
-    """One name continues the other: the same where it adds its own country, else to be looked at."""
+    """One name continues the other: the same if it adds its own country, else a candidate for review."""
     short, long = sorted((one, other), key=len)
     if len(short) < _ENOUGH_WORDS or long[: len(short)] != short or any(map(_is_number, more)):
         return 0.0
@@ -152,7 +152,7 @@ def _with_more_words(
 
 
 def _slips(left: list[str], rest: list[str]) -> int | None:
-    """How many letters differ in the words that two names do not share; None if it is more than a slip."""
+    """The number of letters that differ in the words not shared; None if too many for a typing error."""
     if len(left) != len(rest):
         return None
     total = 0

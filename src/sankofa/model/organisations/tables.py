@@ -23,13 +23,13 @@ _TOGETHER = re.compile(
 )
 """Words between several parties in one name; each party must be proven."""
 _ADDRESSED = re.compile(r"\s*(?:m\s?/\s?s\b|messrs\b)[.:]?\s*")
-"""How letters address a firm: `M/s Mojaaba Limited`. It proves nothing, and is no part of the name."""
+"""A form of address for firms: `M/s Mojaaba Limited`. It proves nothing and is not part of the name."""
 _STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."))
 _QUOTE = re.compile(_QUOTES)
 
 
 def parts(folded: str) -> list[list[str]]:
-    """The words of a folded name, part by part. A bracket starts a new part only where it ends the name."""
+    """The words of a folded name, part by part. A bracket starts a new part only at the end of the name."""
     addressed = _ADDRESSED.match(folded)
     text = folded[addressed.end() :] if addressed else folded
     if "/" in text:
@@ -55,7 +55,7 @@ def parts(folded: str) -> list[list[str]]:
 
 
 def phrase(text: str) -> tuple[str, ...]:
-    """A phrase of a table, folded and split as names are."""
+    """A phrase of a table, folded and split like a name."""
     return tuple(word for part in parts(fold(text)) for word in part)
 
 
@@ -68,9 +68,9 @@ def _inner_brackets_opened(text: str) -> str:
 SURE: Final = 4
 """Proof after any words."""
 DOTTED: Final = 3
-"""Proof where the rest does not look like a person's name."""
+"""Proof if the rest does not look like a person's name."""
 WORDY: Final = 2
-"""Proof where the name has a business word."""
+"""Proof if the name has a business word."""
 WEAK: Final = 1
 """Proof directly after a business word."""
 
@@ -97,7 +97,7 @@ class Tables:
         }
         """One spelling of each form that has several."""
         self.opening = _words(forms["opening"])
-        """Forms that stand before a name, though they prove little there."""
+        """Forms that may precede a name, though they prove little there."""
         self.sure = frozenset(f[0] for f, proof in self.strength.items() if proof == SURE and len(f) == 1)
         self.accented = frozenset(
             fold(form)
@@ -123,7 +123,7 @@ class Tables:
         self.holders = frozenset(_listed(public["holders"]))
         self.impersonal = _words(public["impersonal"])
         self.offices = dict.fromkeys(_words(public["offices"]), 1)
-        """Words of administration that each needs before it."""
+        """The words of administration that must precede each word."""
         self.offices |= dict.fromkeys(_words(public["offices_after_two"]), TWO)
         self.nouns = _words(public["nouns"])
         self.qualifiers = _words(public["qualifiers"])
@@ -167,7 +167,7 @@ def registers() -> Mapping[str, re.Pattern[str]]:
 
 @cache
 def people_too() -> Sequence[tuple[re.Pattern[str], re.Pattern[str]]]:
-    """Registers in which people have numbers too, and the shapes of these numbers."""
+    """Registers that also have numbers of people, with the shapes of these numbers."""
     people = toml_table(__package__, "registers")["people"]
     return [
         (re.compile(rf"\A(?s:{codes})\Z"), re.compile(rf"\A(?s:{shape})\Z"))
@@ -180,7 +180,7 @@ def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
     strengths: dict[tuple[str, ...], int] = {}
     for key, plain, dotted in (("weak", WEAK, DOTTED), ("likely", WORDY, DOTTED), ("sure", SURE, SURE)):
         for form in _listed(forms[key]):
-            if max(map(len, form)) == 1:  # letters, each by itself: written together they may be a word
+            if max(map(len, form)) == 1:  # single letters: written together they may be a word
                 strengths[form] = plain
                 strengths[("".join(form) + DOT,)] = dotted
                 continue
@@ -194,7 +194,7 @@ def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
 
 
 def _also_dotted(phrases: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Single words are met as abbreviations too; three letters and fewer are then initials."""
+    """Single words may be abbreviations; those of up to three letters are then initials."""
     return phrases + [(form[0] + DOT,) for form in phrases if len(form) == 1 and len(form[0]) >= _LETTERS]
 
 
@@ -214,7 +214,7 @@ def _listed(text: str) -> list[tuple[str, ...]]:
 
 
 def _by_country(text: str) -> dict[str, frozenset[str]]:
-    """Lists of words, each after the countries that it is for."""
+    """Lists of words, each with its countries."""
     by_country: dict[str, frozenset[str]] = {}
     for countries, _, listed in (entry.partition(":") for entry in _entries(text)):
         for country in countries.split():
@@ -223,7 +223,7 @@ def _by_country(text: str) -> dict[str, frozenset[str]]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Every word of a list, whether it is parted by blanks or by semicolons."""
+    """Every word of a list separated by blanks or semicolons."""
     return frozenset(fold(text).replace(";", " ").split())
 
 
@@ -247,7 +247,7 @@ def spelling(form: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def as_written(name: str, form: tuple[str, ...]) -> str:
-    """The form as this name writes it, without the rest of the name; folded where accents hide it."""
+    """The form in this name's spelling, without the rest of the name; folded if accents hide it."""
     matches = list(spelling(form).finditer(name))
     return matches[-1][0].strip() if matches else " ".join(form).replace(DOT, "")
 
