@@ -17,7 +17,7 @@ def test_the_pointer_does_not_move_back_to_an_older_ledger(engine: Engine) -> No
     switch(engine.store, LATER, 9)
     with (
         closing(ingest_sample(engine, SMALL_SOURCES[:1])) as ledger,
-        pytest.raises(EditionError, match=r"the ledger stands at capture .*editions rollback") as refused,
+        pytest.raises(EditionError, match=r"the ledger is at capture .*editions rollback") as refused,
     ):
         publish(engine.store, ledger, 0)
     shelf = engine.store.list_editions()

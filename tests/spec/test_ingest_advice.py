@@ -36,7 +36,7 @@ def test_a_file_without_one_accepted_row_is_an_error_and_its_first_reasons_are_t
     assert "'1.234,56'" in told[1]
     assert "separators of thousands" in told[2]
     assert "Sipho" not in done.stderr + done.stdout, "it may be somebody's name"
-    assert "bad.csv: not one of its 5 rows was accepted" in told[-1]
+    assert "bad.csv: none of its 5 rows was accepted" in told[-1]
     assert len(rejects(done)) == 5
     good = write(tmp_path / "good.csv", GOOD.format(1), BAD.format("abc"))
     succeed(source, "ingest", "own", good)
@@ -117,7 +117,7 @@ def test_a_reply_of_nothing_but_rejects_writes_a_bounded_file_and_is_given_up(ho
     many.write_bytes(gzip.compress(json.dumps({"releases": [{}] * 150_000}).encode()))
     done = run(home, "ingest", "own", many)
     assert done.returncode == 1
-    assert "not one of its first 100,000 rows is of use" in done.stderr
+    assert "none of its first 100,000 rows can be used" in done.stderr
     assert sum(path.stat().st_size for path in (home / "rejects").iterdir()) < 1_000_000
 
 

@@ -153,8 +153,8 @@ OUTSIDE = '<!DOCTYPE html [<!ENTITY file SYSTEM "file:///etc/hostname">]>'
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (report(before=LAUGHS), "declarations of its own"),
-        (report(before=OUTSIDE), "declarations of its own"),
+        (report(before=LAUGHS), "has its own declarations"),
+        (report(before=OUTSIDE), "has its own declarations"),
         (report("<div>" * 5000 + "</div>" * 5000), "nested more than 200 deep"),
         (report()[:-20], "not well-formed"),
         ("<html xmlns='http://www.w3.org/1999/xhtml'><body/></html>", "expected an inline XBRL report"),
@@ -208,7 +208,7 @@ def test_whose_figures_they_are_is_told_by_lei_sec_or_south_african_number_alone
         assert bool(counted["rejected"]) is (not appended)
         assert done.returncode == (0 if appended else 1)
     assert {row["reason"] for row in desk.rejects()} == {
-        "identifier: of no scheme known here (LEI, SEC CIK, CIPC)"
+        "identifier: unknown scheme (known: LEI, SEC CIK, CIPC)"
     }
 
 

@@ -190,4 +190,4 @@ def test_a_witness_that_is_down_or_wrong_stops_nothing(plain_desk: Desk) -> None
     checkpoint = (desk.home / "editions" / "log" / "checkpoint").read_bytes()
     assert opened_checkpoint(checkpoint, desk.command("editions", "key").stdout.strip())[1] == 1
     refused = run(desk.home, "publish", log_witnesses="https://witness.example x+1+y")
-    assert (refused.returncode, "is no witness" in refused.stderr) == (1, True), refused.stderr
+    assert (refused.returncode, "is not a witness" in refused.stderr) == (1, True), refused.stderr

@@ -385,7 +385,7 @@ class Fetcher:
             partial.replace(path)
             partial.with_suffix(".json").unlink(missing_ok=True)
         else:
-            raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not asked for")
+            raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not requested")
         with path.open("rb") as stream:
             network.refuse_untrue(path, name, headers, stream.read(1024), self._collect.max_bytes)
             stream.seek(0)

@@ -63,7 +63,7 @@ _CHUNK: Final = 1 << 20
 
 
 def refuse_login(url: httpx.URL, asked: httpx.URL) -> None:
-    """A redirect that ends at a page to log in is no reply."""
+    """A redirect to a login page is not a reply."""
     if url != asked and _LOGIN.search(url.path) and not _LOGIN.search(asked.path):
         raise ReplyRefused(f"redirected to a login ({url.host}{url.path})")
 
@@ -89,7 +89,7 @@ def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: byte
 def refuse_other_digest(path: Path, headers: Mapping[str, str], *, is_part: bool = False) -> None:
     """Compare the bytes as sent with the digests in the headers.
 
-    `is_part`: the headers are those of the last part alone.
+    `is_part`: the headers belong to the last part only.
     """
     fields = ("digest", "repr-digest") if is_part else ("digest", "repr-digest", "content-digest")
     named = [(m[1].lower(), m[2]) for name in fields if name in headers
@@ -100,7 +100,7 @@ def refuse_other_digest(path: Path, headers: Mapping[str, str], *, is_part: bool
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, algorithm.replace("-", "")).digest()
         if digest != _decoded(text):
-            raise ReplyRefused(f"the reply has another {algorithm} than it says")
+            raise ReplyRefused(f"the {algorithm} of the reply differs from its header")
 
 
 def refuse_shrunk(size: int, before: int | None) -> None:
@@ -130,7 +130,7 @@ def unpacked(path: Path, most: int) -> Iterator[bytes]:
     except EOFError:
         raise ReplyRefused("the reply is a gzip file that was cut short") from None
     except (gzip.BadGzipFile, zlib.error) as failure:
-        raise ReplyRefused(f"the reply is not the gzip that it says it is: {failure}") from failure
+        raise ReplyRefused(f"the reply is not valid gzip: {failure}") from failure
 
 
 _TRIED: Final = "tried again, SANKOFA_COLLECT_ATTEMPTS times in all"

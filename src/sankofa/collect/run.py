@@ -307,7 +307,7 @@ class Collector:
         one.source.refuse_unless_redistributable()
         contact = self._settings.collect_contact
         if collect.needs_contact and not contact:
-            raise CollectFailed("its publisher asks who is calling: set SANKOFA_COLLECT_CONTACT")
+            raise CollectFailed("its publisher requires a contact: set SANKOFA_COLLECT_CONTACT")
         state = self.state(one.source)
         folder = self._partials(one.source)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

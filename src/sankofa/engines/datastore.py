@@ -88,7 +88,7 @@ class Datastore:
         self._note_read: tuple[tuple[int, int, int], Publication] | None = None
         """The last note that was verified, and the inode, time and size of its file."""
         self._unsigned: dict[str, str] = {}
-        """Editions that this process brought and that are to be signed: the seal of each."""
+        """Seals of editions that this process built or pulled, to be signed."""
         self._states = FileStates()
         self._opened = OpenParts(self._states, ByteCache(cache_bytes, entry_bytes=512))
 

@@ -183,7 +183,7 @@ def checkpoint_head(text: str) -> tuple[int, bytes]:
     try:
         return int(lines[1]), b64decode(lines[2], validate=True)
     except (IndexError, ValueError):
-        raise NotTrusted(f"{CHECKPOINT} is no checkpoint") from None
+        raise NotTrusted(f"{CHECKPOINT} is not a checkpoint") from None
 
 
 def bundle_paths(size: int) -> Iterator[str]:

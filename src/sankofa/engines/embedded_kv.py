@@ -93,7 +93,7 @@ class EmbeddedKeyValue:
             try:
                 return await self._rows(statement, values)
             finally:
-                with suppress(OSError):  # then every get goes on looking the value up
+                with suppress(OSError):  # every get then looks the value up again
                     self._open_counters().end_change()
 
     @asynccontextmanager

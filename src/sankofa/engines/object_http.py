@@ -24,7 +24,7 @@ from sankofa.engines.object_store import (
 )
 
 _LOOK_SECONDS: Final = 0.25
-"""How often a wait calls `look`."""
+"""Seconds between two calls of `look` during a wait."""
 
 Look = Callable[[int], None]
 """Called with the number of bytes received, which may be 0; raises to end the wait."""
@@ -153,7 +153,7 @@ class HttpObjects(ObjectSource):
                 if answer.status_code not in (200, 206):
                     raise ObjectError(f"{path}: answered {answer.status_code}")
                 if "content-encoding" in answer.headers:
-                    raise ObjectError(f"{path}: answered in an encoding that was not asked for")
+                    raise ObjectError(f"{path}: answered in an encoding that was not requested")
                 yield answer
         except httpx.InvalidURL as failure:
             raise ObjectError(f"not an address: {failure}") from None

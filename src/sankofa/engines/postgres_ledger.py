@@ -276,7 +276,7 @@ class PostgresLedgers:
 
 
 def _retrieve(asked: "asyncio.Future[None]") -> None:
-    """Marks the result as read: an answer without a waiting caller is no error."""
+    """Marks the result as read: an answer without a waiting caller is not an error."""
     if not asked.cancelled():
         asked.exception()
 

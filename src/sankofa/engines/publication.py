@@ -124,7 +124,7 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         try:
             return tuple(parse_verifier(key) for key in self.keys)
         except ValueError as failure:
-            raise NotTrusted(f"it names a key that is none: {failure}") from None
+            raise NotTrusted(f"it names an invalid key: {failure}") from None
 
     def says_the_same(self, other: "Publication") -> bool:
         """Whether it differs only in the time of signing."""
@@ -201,9 +201,9 @@ def _decoded(text: str) -> Publication:
     try:
         publication = msgspec.json.decode(text.removeprefix(_HEADING), type=Publication)
     except (msgspec.DecodeError, UnicodeDecodeError) as failure:
-        raise NotTrusted(f"not what this version reads: {failure}") from None
+        raise NotTrusted(f"this version cannot read it: {failure}") from None
     if publication.current not in publication.editions:
-        raise NotTrusted("its current edition is not among those it lists")
+        raise NotTrusted("its current edition is not in its list")
     return publication
 
 

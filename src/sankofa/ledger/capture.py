@@ -88,7 +88,7 @@ def join_facts(rows: Sequence[tuple[int, str, str]]) -> FactColumns:
 
 _BATCH = 10_000
 _FACTS: Final = 20_000
-"""Facts after which those of whole subjects are appended."""
+"""Facts to collect before appending those of complete subjects."""
 _MOST_FACTS: Final = 10 * _FACTS
 """Facts after which they are appended although there may be more of their subject."""
 _TOLD: Final = "SELECT capture_id, told FROM fact WHERE subject = ? AND source_id = ?"
@@ -338,7 +338,7 @@ class Capture:
         identifier, subject, location, first, last = link
         effective = self.observed_at
         if last >= effective[:10]:
-            last = ""  # an end that is still to come is no fact yet
+            last = ""  # a future end is not a fact yet
         if first or last:
             row = (identifier, self.source_id, subject, first, effective, last, location, self.id)
             self._spells.append(row)

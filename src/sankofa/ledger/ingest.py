@@ -210,7 +210,7 @@ def ingest(
         if not counts.read and source.adapter not in _MAY_BE_EMPTY:
             summary.empty.append(path.name)
         elif counts.rejected and counts.accepted == counts.skipped:
-            summary.failures.append(f"{path.name}: not one of its {counts.read} rows was accepted")
+            summary.failures.append(f"{path.name}: none of its {counts.read} rows was accepted")
     summary.rejects = rejects.written
     return summary
 
@@ -322,7 +322,7 @@ def _take(
             release_ingester.flush()
             capture.flush()
             if not counts.accepted:
-                raise FormatError(f"{capture.file_name}: not one of its first {counts.read:,} rows is of use")
+                raise FormatError(f"{capture.file_name}: none of its first {counts.read:,} rows can be used")
             hopeless = sys.maxsize
         if type(record) is Fact:
             fault = _fault(record, today, latest, longest)

@@ -375,7 +375,7 @@ def _as_identifiers(identifiers: Sequence[tuple[str, str]]) -> Iterator[tuple[bo
             yield is_lei, str(make_identifier("lei" if is_lei else "registry", value, scheme))
 
 
-@lru_cache(maxsize=1 << 16)  # asked for several times of each party
+@lru_cache(maxsize=1 << 16)  # used several times for each party
 def register_numbers(identifiers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """The well-formed numbers of companies registers among identifiers, as `str(Identifier)`."""
     numbers = []

@@ -141,8 +141,8 @@ class LedgerReader:
         persons = Persons(self._gate_key, proven)
         if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == GATE_MARK):
             raise SettingsError(
-                "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "
-                "persons it withholds could not be recognised"
+                "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was created with; "
+                "withheld persons could not be recognised"
             )
         return persons
 

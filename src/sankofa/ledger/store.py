@@ -38,7 +38,7 @@ def refuse_doubtful_clock(now: datetime, newest_capture: datetime | None, witnes
         raise _refusal(now, f"the newest capture is of {newest_capture:%Y-%m-%d}, more than a year before")
     seen = max([newest_capture, *_modified(witnesses)])
     if now > seen + _DAY:
-        raise _refusal(now, f"nothing in HOME, nor any file to be read, is newer than {seen:%Y-%m-%dT%H:%MZ}")
+        raise _refusal(now, f"no file in HOME or to be read is newer than {seen:%Y-%m-%dT%H:%MZ}")
 
 
 def _modified(paths: Iterable[Path]) -> Iterable[datetime]:
@@ -49,7 +49,7 @@ def _modified(paths: Iterable[Path]) -> Iterable[datetime]:
 
 def _refusal(now: datetime, because: str) -> OperatorError:
     return OperatorError(
-        f"the clock says {now:%Y-%m-%dT%H:%MZ}, but {because}: captures would be dated by it for ever. "
+        f"the clock says {now:%Y-%m-%dT%H:%MZ}, but {because}: captures would keep this date for ever. "
         "Set the clock, or repeat the command with --clock-is-right"
     )
 

@@ -37,7 +37,7 @@ from sankofa.vault.store import Vault
 _BATCH = 500
 _REMEMBERED = 100_000
 _PER_CAPTURE = 1 << 32
-NO_COUNTRY = "of no country: the source fixes none and the buyer has none; kept in the ledger, not served"
+NO_COUNTRY = "without a country: neither the source nor the buyer has one; kept in the ledger, not served"
 SERVED_RELEASES: Final = """release AS r
     WHERE r.country <> '' AND r.number = (
         SELECT min(same.number) FROM release AS same
@@ -267,7 +267,7 @@ _read: dict[RecordKind, Callable[[Any], Any]] = {
 def cleaned_copy(
     vault: Vault | None, source: Source, capture: Capture
 ) -> Iterator[Callable[[], Path | None]]:
-    """Write a cleaned copy of the rows added inside, where the vault stores no bytes of such files.
+    """Write a cleaned copy of the rows added inside, if the vault stores no bytes of such files.
 
     Yields a function that completes the copy and names its file.
     """

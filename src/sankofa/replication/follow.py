@@ -198,7 +198,7 @@ _PROGRESS_SECONDS: Final = 5.0
 _LOOK_LOCK: Final = ".look.lock"
 _LOG_SECONDS: Final = 60.0
 _SLOWEST: Final = 15.0
-"""Most seconds between two looks while they fail."""
+"""Most seconds between two checks while they fail."""
 
 
 class RefusedNote(ObjectError):
@@ -260,7 +260,7 @@ class Follower:
     def look(self) -> bool:
         """Apply the note; returns whether anything changed. Raises ObjectError or OperatorError."""
         try:
-            with locked(self._editions / _LOOK_LOCK):  # a command may look while a server follows
+            with locked(self._editions / _LOOK_LOCK):  # a command may check while a server follows
                 changed = self._look()
         except RefusedNote as refused:
             self._note(untrusted=str(refused), refused=self.state.refused + 1, failure="", failing_since="")

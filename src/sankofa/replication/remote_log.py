@@ -105,8 +105,8 @@ def parse_witnesses(text: str) -> tuple[Witness, ...]:
         is_key = content[:1] == _COSIGNATURE and len(content) == 33 and witness.hash.hex() == own_hash
         if not is_key or not address.startswith(("https://", "http://")):
             raise SettingsError(
-                f"SANKOFA_LOG_WITNESSES: {part!r} is no witness: expected https://ADDRESS NAME+HASH+BASE64 "
-                "with a key for cosignatures (its first byte is 4)"
+                f"SANKOFA_LOG_WITNESSES: {part!r} is not a witness: expected https://ADDRESS NAME+HASH+BASE64"
+                " with a key for cosignatures (its first byte is 4)"
             )
         witnesses.append(witness)
     return tuple(witnesses)
@@ -223,7 +223,7 @@ _ANSWER_SECONDS: Final = 5.0
 _TAKE: Final = "`sankofa editions take-log ADDRESS` fetches the log of a store or of a node"
 _ANOTHER: Final = (
     "the log there has {} entries, and the log here does not begin with them: HOME was restored from an "
-    f"older backup, and published before it knew. {_TAKE}; entries that only HOME has follow after it"
+    f"older backup, and published before that was known. {_TAKE}; entries that only HOME has follow after it"
 )
 
 

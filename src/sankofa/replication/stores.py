@@ -50,7 +50,7 @@ class SharedStore(FollowingStore):
         self._address = address
         self._kept = kept
         self._refused: RefusedNote | None = None
-        """Why the note there is not followed, as of the last look."""
+        """Why the note there is not followed, as of the last check."""
 
     def refresh(self) -> None:
         """Pull other machines' publications; a refused note changes nothing. Raises OperatorError."""

@@ -164,7 +164,7 @@ def _frequency(days: dict[str, list[tuple[str, str]]]) -> str:
     ordinals = sorted(date.fromisoformat(day).toordinal() for day in days)
     gaps = sorted(after - before for before, after in pairwise(ordinals))
     if not gaps:
-        raise ValueError("fewer than two dates: its frequency cannot be told")
+        raise ValueError("fewer than two dates: its frequency is unknown")
     # Daily and weekly series have longer gaps too; the shortest usual gap is the frequency.
     usual = gaps[len(gaps) // 4]
     return next(frequency for least, frequency in _PACES if usual >= least)

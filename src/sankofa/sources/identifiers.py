@@ -74,7 +74,7 @@ class _Published(NamedTuple):
 def lei_records(file: InputFile) -> Iterator[Record]:
     """GLEIF LEI records: golden copy CSV and API JSON.
 
-    A sole proprietor is a person: counted as withheld, and nothing of the record goes on from here.
+    A sole proprietor is a person: the record is counted as withheld and dropped here.
     """
     for name, stream in file.documents(
         ".csv", ".json", expected=f"{_EXPECTED}, found neither in the archive"

@@ -59,7 +59,7 @@ def check_xml(data: bytes) -> None:
 
     def doctype(_: object, __: object, ___: object, has_internal_subset: int) -> None:
         if has_internal_subset:
-            raise UnsafeDocument("its document type has declarations of its own")
+            raise UnsafeDocument("its document type has its own declarations")
 
     parser.StartElementHandler = begin
     parser.EndElementHandler = end
@@ -247,4 +247,4 @@ def _subject(line: FactLine) -> str:
     for pattern, id_type, scheme in _SCHEMES:
         if pattern.fullmatch(line.scheme.strip()):
             return str(make_identifier(id_type, line.identifier.strip(), scheme))
-    raise ValueError("identifier: of no scheme known here (LEI, SEC CIK, CIPC)")
+    raise ValueError("identifier: unknown scheme (known: LEI, SEC CIK, CIPC)")

@@ -232,7 +232,7 @@ def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
     optional = [table.find(column) for column in names]
     for line_number, row in table.rows():
         if not row or not _ACCESSION.match(row[adsh]):
-            yield table.rejected(line_number, "adsh is no accession number" if row else _RAGGED)
+            yield table.rejected(line_number, "adsh is not an accession number" if row else _RAGGED)
             continue
         try:
             subject, day = str(cik(row[number].removesuffix(".0"))), _day("filed", row[filed]).isoformat()

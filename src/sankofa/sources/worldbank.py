@@ -27,8 +27,8 @@ _EXPECTED: Final = (
     "expected World Bank indicators: a page of the Indicators API (JSON), a table with a column per year, "
     "or one with the columns Country Code, Year and Value"
 )
-# Every aggregate of the World Development Indicators, the discontinued ones among them; and the two-character
-# codes that stand for them in the API, which has no three-letter code for some.
+# Every aggregate of the World Development Indicators, including discontinued ones; and their two-character
+# codes in the API, which has no three-letter code for some.
 _AGGREGATES: Final = frozenset(
     (
         "AFE AFR AFW ARB BEA BEC BHI BLA BMN BSS CAA CEA CEB CEU CLA CME CSA CSS DEA DEC DFS DLA DMN DNF "
@@ -151,7 +151,7 @@ def _wide(
     titles = [years.get(column, "") for column in range(first, last + 1)]
     covers = frozenset(years.values())
     if len(covers) < len(years):
-        raise FormatError(f"{document}: a year stands twice in the header")
+        raise FormatError(f"{document}: a year is twice in the header")
     widest = len(header)
     skipped = 0
     for line, row in table.rows:

@@ -182,7 +182,7 @@ def test_a_bad_observation_costs_itself(read: Read, written: Written) -> None:
     [
         ("{}", "not such a document"),
         ("[]", "not such a document"),
-        (document(("2024-01-01", FOREVER, "2024-01-01", "1")), "frequency cannot be told"),
+        (document(("2024-01-01", FOREVER, "2024-01-01", "1")), "frequency is unknown"),
         (document(units="pch"), "units is 'pch'"),
         (document(output_type=2), "output_type"),
         ('{"error_code":400,"error_message":"Bad Request."}', "not such a document"),
@@ -372,7 +372,7 @@ def test_a_bad_row_costs_itself(read: Read, written: Written) -> None:
         ("aa.bb.csv", "", "expected World Bank indicators"),
         ("aa.bb.csv", b"\xff\xfe\x00\xd8\x00", "expected World Bank indicators"),
         ("aa.bb.csv", b"PK\x03\x04 not an archive", "not a zip file"),
-        ("aa.bb.csv", WIDE.replace("2021", "2020"), "a year stands twice"),
+        ("aa.bb.csv", WIDE.replace("2021", "2020"), "a year is twice"),
         ("p.json", "{}", "expected World Bank indicators"),
         ("p.json", '[{"page":1},[{"indicator":1}]]', "expected World Bank indicators"),
         ("p.json", '[{"message":[{"id":"120","key":"Invalid value","value":"not valid"}]}]', "120 not valid"),

@@ -17,7 +17,7 @@ _LOOK_EVERY = 0.25
 _REFUSED_FOR = 5.0  # the same edition may be published again, whole
 _OPEN_AT_MOST = 16
 _WAIT_FOR_OPENING = 5.0
-_SCRUBBED_AT_ONCE = 1 << 20  # bytes at each look: 4 MB a second, some 0.5% of a processor
+_SCRUBBED_AT_ONCE = 1 << 20  # bytes per check: 4 MB a second, about 0.5% of a processor
 
 
 def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:
@@ -30,7 +30,7 @@ def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) 
         if isinstance(layout, int) and layout > LAYOUT:
             remedy = "a newer version published it, install that one"
         raise EditionError(
-            f"edition {edition_id}: of another layout, {layout}, and this version reads {LAYOUT}: {remedy}"
+            f"edition {edition_id}: has layout {layout}, and this version reads {LAYOUT}: {remedy}"
         )
     return Edition(edition_id, reader)
 
@@ -76,9 +76,9 @@ class EditionManager:
         self._complaints: list[str] = []
         self._older = _Older(store)
         self._unreadable: StoreUnavailable | None = None
-        """Why the last look could not find the current edition."""
+        """Why the last check found no current edition."""
         self._opening: str | None = "the current edition"
-        """The edition being opened, until the first look ends."""
+        """The edition being opened, until the first check ends."""
 
     def get(self) -> Edition:
         """Raises StoreUnavailable while there is none, with the reason."""
@@ -201,7 +201,7 @@ class EditionManager:
         return open_edition(self._store, current), []
 
     async def watch(self, first_look: "asyncio.Task[None] | None" = None) -> None:
-        """Look for a new edition until cancelled, after the first look ends."""
+        """Check for a new edition until cancelled, after the first check ends."""
         if first_look is not None:
             await asyncio.wait({first_look})
             first_look.exception()  # the next check finds the fault again and reports it
@@ -213,7 +213,7 @@ class EditionManager:
             except Exception as failure:
                 if not blind:  # said once, not four times a second
                     cause = failure.logged if isinstance(failure, StoreUnavailable) else repr(failure)
-                    _log.error("cannot look for a new edition: %s", cause)
+                    _log.error("cannot check for a new edition: %s", cause)
                 blind = True
             else:
                 blind = False
@@ -261,7 +261,7 @@ class _Older:
             problem = await self._missing(edition_id)
             if not isinstance(problem, Gone) or edition_id < max(self._stored_ids, default=""):
                 raise problem
-            self.see(await asyncio.to_thread(self._store.list_editions))  # published since the last look
+            self.see(await asyncio.to_thread(self._store.list_editions))  # published since the last check
             if edition_id not in self._stored_ids:
                 raise problem
         if (edition := self._open.get(edition_id)) is not None and edition.damage is None:

@@ -463,8 +463,8 @@ class TreeReader:
             if place is not None:
                 return group, place
         raise RowNotHashed(
-            "a row is not in the log as it is here: the log has every vintage of a reported figure, and "
-            "otherwise what is known today; ask without as_of"
+            "a row is not in the log in this form: the log has every vintage of reported figures, and "
+            "other rows as known today; ask without as_of"
         )
 
     async def _groups_of(self, place: "_Place") -> Iterable[int]:

@@ -47,7 +47,7 @@ _BISECTED: Final = 8
 
 
 class Scoring:
-    """The worth of each word of a query, and the scores of records."""
+    """The weight of each word of a query, and the scores of records."""
 
     def __init__(self, asked: Mapping[str, Meanings], records: int, unasked_weight: float) -> None:
         self.asked = asked

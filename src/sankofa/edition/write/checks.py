@@ -53,7 +53,7 @@ class RowCheck(Generic[R]):
         try:
             row = self._decode(entry.row)
         except msgspec.ValidationError as failure:
-            raise check_failed(self._kind, key, f"a row is not of its shape: {failure}") from failure
+            raise check_failed(self._kind, key, f"a row has a wrong shape: {failure}") from failure
         if row.license_class not in LICENSE_CLASSES:
             raise check_failed(self._kind, key, f"unknown licence class {row.license_class!r}")
         check_days(self._kind, key, entry)

@@ -1,4 +1,4 @@
-"""Values that indicators of red flags compare, day by day: their quartiles, and who lies beyond these.
+"""Values compared by red flag indicators, day by day: their quartiles, and the subjects beyond these.
 
 The values of each indicator come and go on known days, and their quartiles are read after each such day.
 """

@@ -102,7 +102,7 @@ def _end(content: bytes, at: int, kind: int) -> int:
             at = _end(content, at, kind)
         return at
     if kind == _STRUCT:
-        while header := content[at]:  # most of a footer is passed over: without a tuple for each field
+        while header := content[at]:  # most of a footer is skipped, so make no tuple for each field
             if header < 0x10:
                 at = _varint(content, at + 1)[1] - 1
             at = at + 1 if header & 0xF in _BOOLEANS else _end(content, at + 1, header & 0xF)

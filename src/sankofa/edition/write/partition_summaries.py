@@ -95,7 +95,7 @@ class SegmentBuilder:
     ) -> None:
         """`row_ends` has the ends of the rows of each block of the issuer, `places` its country over time.
 
-        A value is in the screen of a country on the days on which the issuer was there.
+        A value is in a country's screen on the days on which the issuer was in that country.
         """
         issuer = len(self._issuers)
         self._issuers.append(service_id)

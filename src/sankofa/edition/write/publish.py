@@ -160,8 +160,8 @@ def _refuse_to_move_back(edition: str, before: str | None, current: str | None) 
     position = keys.ledger_position(edition)
     if current is not None and position < keys.ledger_position(current):
         raise EditionError(
-            f"the ledger stands at capture {position}, the current edition {current} was "
-            f"made of a later one: {advice}"
+            f"the ledger is at capture {position}, the current edition {current} was "
+            f"built from a later one: {advice}"
         )
 
 

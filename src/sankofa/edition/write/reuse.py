@@ -126,8 +126,8 @@ class BuildInputs:
         seals: Sequence[tuple[int, str]],
         computed: Mapping[Input, Callable[[], object]],
     ) -> None:
-        """`base` enters every digest. `computed` has inputs, or what belongs to one besides its tables, that
-        are no rows of the ledger."""
+        """`base` is part of every digest. `computed` has inputs that are not rows of the ledger, or additions
+        to an input's tables."""
         self._base = sha256(_write((code_digest(), LAYOUT, base))).digest()
         self._captures = captures
         self._seals = seals

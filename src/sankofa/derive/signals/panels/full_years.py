@@ -342,8 +342,8 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
 
     - revision_size = (latest - first) / |first|; null if the first figure is 0, and where the latest was
       withdrawn
-    - direction = up, down or none, of the latest figure against the first: a figure that was revised and went
-      back has three vintages and moved nowhere
+    - direction = up, down or none, of the latest figure against the first: a figure that was revised and then
+      restored has three vintages and direction none
 
     With `basis=as_known` a view of a past day has the row of that day, whatever was revised later. Ordered by
     service_id, period_end descending, line_item, concept, unit and period_start.

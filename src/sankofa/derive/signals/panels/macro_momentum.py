@@ -72,17 +72,17 @@ def _of_series(one: SeriesVintages, captures: Captures) -> Iterator[Observation]
 def macro_momentum(basis: Basis) -> Iterator[Observation]:
     """How a series moved over one and over three periods, as it was known on the day a value was first known.
 
-    Monthly, quarterly and annual series; each value stands for the calendar month, quarter or year of its
-    date. Daily and weekly series have gaps (holidays) that no count of periods is exact across, and are left
-    out. A value is taken as it stood on the day it first became known (`known_at`), and so are the ones
-    it is compared with: a later revision of either changes nothing on the row.
+    Monthly, quarterly and annual series; each value belongs to the calendar month, quarter or year of its
+    date. Daily and weekly series are left out: they have gaps (holidays), so periods cannot be counted
+    exactly. A value, and the values it is compared with, are as known on the day it first became known
+    (`known_at`). Later revisions do not change the row.
 
     - momentum_1p = value / value of the period before - 1
     - momentum_3p = value / value of the third period before - 1
 
     Null if the earlier value was not known on that day, was withdrawn, is in another unit, or is not above
-    zero; and where several values were known by then for one of the two periods. A value that was withdrawn
-    on the day it became known has no row. Ordered by series, series_type, frequency and country, then date
+    zero; also if several values were known by then for one of the two periods. A value that was withdrawn on
+    the day it became known has no row. Ordered by series, series_type, frequency and country, then date
     descending.
     """
     for one in series_of(basis.ledger, basis.captures, _PERIODS):

@@ -365,7 +365,7 @@ def restatements(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyR
 def restatement_lists(context: BuildContext) -> Building:
     """The same rows in lists by year, of all organisations and of each country.
 
-    A locked view, which asks for AS_KNOWN, has an organisation in the list of its country of that day.
+    A locked view uses AS_KNOWN and lists an organisation under its country of that day.
     """
     listed: defaultdict[str, defaultdict[tuple[int, str, bytes], list[_Seen]]]
     listed = defaultdict(lambda: defaultdict(list))
@@ -435,7 +435,7 @@ def _company_facts(context: BuildContext, some: Sequence[Entity]) -> Iterator[Ke
 
 
 def _concepts(figures: Iterable[ServedFigure]) -> list[CompanyConcept]:
-    """The figures by taxonomy, tag and unit. A vintage that withdraws a figure is none."""
+    """The figures by taxonomy, tag and unit. A vintage that withdraws a figure is left out."""
     known: defaultdict[tuple[str, str, str], dict[tuple[object, ...], _Known]] = defaultdict(dict)
     for row, vintage, _ in figures:
         if row.value_reported is None:
