@@ -7,6 +7,7 @@ from collections import Counter
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import psutil
 
@@ -32,17 +33,18 @@ def ask(server: LiveServer, key: str, connection: HTTPConnection | None = None) 
     return answer.status, rest.partition(b'"')[0].decode()
 
 
-class Load:
-    """`with Load(server, key) as load: ...`: kept-alive connections and fresh ones, side by side."""
+class Clients:
+    """Clients in threads, numbered from 0, that ask until the `with` block ends."""
 
-    def __init__(self, server: LiveServer, key: str, clients: int = 3) -> None:
-        self.failures: list[str] = []
+    def __init__(self, clients: int) -> None:
         self.editions: Counter[str] = Counter()
-        self._server, self._key = server, key
         self._over = threading.Event()
-        self._clients = [threading.Thread(target=self._run, args=(n % 2 == 0,)) for n in range(clients)]
+        self._clients = [threading.Thread(target=self._run, args=(number,)) for number in range(clients)]
 
-    def __enter__(self) -> "Load":
+    def _run(self, number: int) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
         for client in self._clients:
             client.start()
         return self
@@ -54,7 +56,17 @@ class Load:
         for client in self._clients:
             client.join()
 
-    def _run(self, kept: bool) -> None:
+
+class Load(Clients):
+    """`with Load(server, key) as load: ...`: kept-alive connections and fresh ones, side by side."""
+
+    def __init__(self, server: LiveServer, key: str, clients: int = 3) -> None:
+        super().__init__(clients)
+        self.failures: list[str] = []
+        self._server, self._key = server, key
+
+    def _run(self, number: int) -> None:
+        kept = number % 2 == 0
         link = HTTPConnection("127.0.0.1", self._server.port, timeout=PATIENCE) if kept else None
         while not self._over.is_set():
             try:
@@ -96,7 +108,7 @@ def _alive(process: psutil.Process) -> bool:
 
 
 def flip_a_bit(path: Path, picked: random.Random) -> str:
-    """LockName one bit of a file around; says which."""
+    """Flip one bit of a file; says which."""
     content = bytearray(path.read_bytes())
     at, bit = picked.randrange(len(content)), picked.randrange(8)
     content[at] ^= 1 << bit

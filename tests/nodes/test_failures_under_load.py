@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import psycopg
 import pytest
 
 from tests.faults.conftest import CORRECTION
+from tests.faults.load import Clients
 from tests.live import LiveServer, create_key, run, succeed
 from tests.nodes.servers import HaProxy
 from tests.patience import PATIENCE, Stopwatch, until
@@ -38,31 +38,22 @@ class Outcome(NamedTuple):
     detail: str = ""
 
 
-class SteadyLoad:
+class SteadyLoad(Clients):
     """`with SteadyLoad(port, key, expected) as load:`; `expected` has the figure by edition, and may grow."""
 
     def __init__(self, port: int, key: str, expected: dict[str, Decimal], clients: int = 3) -> None:
+        super().__init__(clients)
         self.outcomes: list[Outcome] = []
-        self.editions: Counter[str] = Counter()
         self._port, self._key, self._expected = port, key, expected
         self._unknown: list[tuple[float, str, Decimal]] = []
-        self._over = threading.Event()
-        self._clients = [threading.Thread(target=self._run) for _ in range(clients)]
         self.clients = clients
         self.events: list[tuple[float, str]] = []
-        """What was done meanwhile, and when."""
-
-    def __enter__(self) -> "SteadyLoad":
-        for client in self._clients:
-            client.start()
-        return self
+        """When the test did something to the machines, and what."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
-        for client in self._clients:
-            client.join()
+        super().__exit__(kind, error, trace)
         for at, edition, value in self._unknown:  # published a moment before the test had its name
             self.outcomes.append(Outcome(at, self._judged(edition, value)))
 
@@ -87,7 +78,7 @@ class SteadyLoad:
     def answers(self, since: float) -> int:
         return sum(outcome.at >= since and outcome.kind == "answered" for outcome in self.outcomes)
 
-    def _run(self) -> None:
+    def _run(self, number: int) -> None:
         link = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
         while not self._over.is_set():
             began = time.monotonic()

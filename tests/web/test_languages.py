@@ -47,6 +47,7 @@ def test_the_name_of_a_series_is_translated_with_its_country_and_its_frequency()
     assert french.series("Naira (NGN) for one US Dollar (USD), daily", "NG").endswith(", quotidien")
     assert french.series("A name of its own, monthly", "NG") == "A name of its own, monthly"
     assert language_of("en").series(name, "CD") == name
+    assert (french.series(""), french.text("")) == ("", "")  # gettext keeps its header under the empty text
 
 
 def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> None:

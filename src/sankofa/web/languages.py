@@ -37,7 +37,7 @@ _SMALL: Final = Decimal("-0.99")
 _TINY: Final = Decimal("0.001")
 _TENTH: Final = Decimal("0.1")
 _MANY: Final = 100
-_SERIES: Final = re.compile(r"(.+?)(?:, (daily|weekly|monthly|quarterly|annual))?( \([A-Z ]+\))?", re.DOTALL)
+_SERIES: Final = re.compile(r"(.*?)(?:, (daily|weekly|monthly|quarterly|annual))?( \([A-Z ]+\))?", re.DOTALL)
 """The name of a series, then its frequency and its source: "Policy rate, Angola, monthly"."""
 _RATE: Final = re.compile(r".+ \((\w{3})\) for one .+ \((\w{3})\)")
 _TABLE: Final = toml_table("sankofa.web", "labels")
@@ -55,7 +55,7 @@ def _catalogue(code: str) -> Mapping[str, str]:
     return {
         message.id: message.string
         for message in messages
-        if isinstance(message.id, str) and isinstance(message.string, str) and message.string
+        if isinstance(message.id, str) and isinstance(message.string, str) and message.id and message.string
     }
 
 
@@ -164,7 +164,7 @@ class Language:
         """The name of a series in this language, or the publisher's if there is no message for it."""
         if self.code == DEFAULT or name in self._messages:
             return self.text(name)
-        body, frequency, source = _SERIES.fullmatch(name).groups("")  # type: ignore[union-attr]
+        body, frequency, source = _SERIES.fullmatch(name).groups("")  # type: ignore[union-attr]  # any text matches
         comma = "، " if self.direction == "rtl" else ", "
         known = ""
         if rate := _RATE.fullmatch(body):

@@ -286,6 +286,7 @@ class MacroParts:
         self._names: list[str] = []
         anew = self._anew(ledger)
         make = partial(_group_record, self._metadata, captures)
+        # mypy does not see through a partial class.
         job: Job = partial(nullcontext, make)  # type: ignore[assignment]
         self._cache.fill(
             processes.derive(job, make, anew, attrgetter("values")) if processes else map(make, anew)
