@@ -8,7 +8,7 @@ from datetime import date
 from functools import cached_property
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from sankofa.client import frames
 from sankofa.client.errors import InvalidAnswer, TruncatedWarning
@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-Row_co = TypeVar("Row_co", covariant=True)
+Row = dict[str, Any]
+"""A row as the service sends it: days and instants as text, figures exact (int or Decimal)."""
 
 
-def next_page(name: str, page: "Answer[Any]") -> dict[str, object]:
+def next_page(name: str, page: "Answer") -> dict[str, object]:
     """The arguments that lead from one page to the next.
 
     Pages of changes name their edition, so that a copy never mixes two. If it is removed, they raise `Gone`.
@@ -67,11 +68,8 @@ _OPEN: Final = ("IssuerDayRow",)
 """The shape whose rows have additional columns."""
 
 
-class Answer(Generic[Row_co]):
-    """An answer of the service. Iterating over it gives its rows.
-
-    A row is a dict as the service sends it: days and instants as text, figures exact (int or Decimal).
-    """
+class Answer:
+    """An answer of the service. Iterating over it gives its rows."""
 
     def __init__(self, endpoint: Endpoint, reply: Reply, *, limited: bool = True) -> None:
         self._endpoint = endpoint
@@ -109,10 +107,10 @@ class Answer(Generic[Row_co]):
         self.request_id: str | None = reply.headers.get("x-request-id")
 
     @cached_property
-    def rows(self) -> list[Row_co]:
+    def rows(self) -> list[Row]:
         """The rows in their documented order."""
         if self._json_rows is None:
-            return cast("list[Row_co]", frames.rows_of(self._stream, self._shape))
+            return frames.rows_of(self._stream, self._shape)
         return self._json_rows
 
     @property
@@ -121,7 +119,7 @@ class Answer(Generic[Row_co]):
         day = None if self.as_of is None else self.as_of.isoformat()
         return {"_license": self.license, "as_of": day, "edition": self.edition, "truncated": self.truncated}
 
-    def with_pages(self, pages: "list[Answer[Row_co]]") -> "Answer[Row_co]":
+    def with_pages(self, pages: "list[Answer]") -> "Answer":
         """This page and those that follow it, as one answer."""
         whole = copy.copy(self)
         vars(whole).pop("rows", None)
@@ -162,7 +160,7 @@ class Answer(Generic[Row_co]):
         frame: polars.DataFrame = frames.to_polars(self._source, self._shape, self.attrs, figures)
         return frame
 
-    def __iter__(self) -> Iterator[Row_co]:
+    def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
     def __len__(self) -> int:
@@ -179,9 +177,9 @@ class Answer(Generic[Row_co]):
         return f"<Answer: {self.count} rows of {self._endpoint.path}, edition {self.edition}{more}>"
 
     def _repr_html_(self) -> str:
-        return html_table(repr(self), self.license, cast("frames.Rows", self.rows))
+        return html_table(repr(self), self.license, self.rows)
 
-    def cut_by_tier(self) -> "Answer[Row_co]":
+    def cut_by_tier(self) -> "Answer":
         """This answer, marked as all that the key's tier serves."""
         self._is_cut_by_tier = True
         return self
@@ -207,7 +205,7 @@ class Answer(Generic[Row_co]):
 
     @property
     def _source(self) -> frames.Source:
-        return self._columns if self._columns is not None else cast("frames.Rows", self.rows)
+        return self._columns if self._columns is not None else self.rows
 
     @cached_property
     def _shape(self) -> dict[str, str]:
@@ -218,7 +216,7 @@ class Answer(Generic[Row_co]):
         if self._columns is not None:
             names = frames.names_of(self._columns)
         else:
-            rows = cast("frames.Rows", self.rows)
+            rows = self.rows
             names = list(rows[0]) if rows else []
         if not names:
             return shapes[0]

@@ -20,7 +20,7 @@ class Client(Session):
     `all` fetches every page and returns them as one answer.
     """
 
-    @asks("/v1/changes", "since")
+    @asks("/v1/changes", ("ChangeRow",), "since")
     def get_changes(
         self,
         *,
@@ -31,7 +31,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.ChangeRow]:
+    ) -> Answer:
         """Rows added, changed or removed since an earlier edition.
 
         Use it to keep a copy up to date. Pass your copy's edition as `since`; without it, every row is
@@ -43,7 +43,7 @@ class Client(Session):
         current one; a removed edition as `since` is a 410: start again. Needs the starter tier or above.
         """
 
-    @asks("/v1/check")
+    @asks("/v1/check", ("CheckRow",))
     def check_claim(
         self,
         subject: str,
@@ -55,7 +55,7 @@ class Client(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer[rows.CheckRow]:
+    ) -> Answer:
         """Whether a claimed figure was reported, as known on a day.
 
         The answer is one row. `supported`: the latest figure known on `as_of` rounds to the claim as
@@ -65,7 +65,7 @@ class Client(Session):
         currencies are never guessed.
         """
 
-    @asks("/v1/contracts/{ocid}")
+    @asks("/v1/contracts/{ocid}", ("ContractRow",))
     def get_contract(
         self,
         ocid: str,
@@ -73,7 +73,7 @@ class Client(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer[rows.ContractRow]:
+    ) -> Answer:
         """One contracting process as it stood on a day, compiled from its releases up to then.
 
         The answer is one row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions,
@@ -82,7 +82,7 @@ class Client(Session):
         suppliers that a release replaced. Before its first release, a process has no row.
         """
 
-    @asks("/v1/coverage")
+    @asks("/v1/coverage", ("CoverageRow",))
     def get_coverage(
         self,
         *,
@@ -93,7 +93,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.CoverageRow]:
+    ) -> Answer:
         """Coverage of each dataset by country and source: count, first and last date, freshness.
 
         Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku,
@@ -101,7 +101,7 @@ class Client(Session):
         is covered.
         """
 
-    @asks("/v1/cross-rates")
+    @asks("/v1/cross-rates", ("CrossRateRow",))
     def get_cross_rates(
         self,
         base: str,
@@ -116,7 +116,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.CrossRateRow]:
+    ) -> Answer:
         """Exchange rates derived from two published daily rates against a third currency.
 
         No source publishes these rates: `method` is `derived`, and `inputs` names both published rates with
@@ -126,7 +126,7 @@ class Client(Session):
         have no rows.
         """
 
-    @asks("/v1/crosswalk", "ambiguous")
+    @asks("/v1/crosswalk", ("CrosswalkMatchRow",), "ambiguous")
     def find_by_identifier(
         self,
         id_type: rows.IdType,
@@ -138,7 +138,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.CrosswalkMatchRow]:
+    ) -> Answer:
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier; the others need the starter tier or above. A registry number is
@@ -147,7 +147,7 @@ class Client(Session):
         most 20 matches are returned, ordered by service_id.
         """
 
-    @asks("/v1/crosswalk/{service_id}", "withheld_id_types", "crosswalk_loaded")
+    @asks("/v1/crosswalk/{service_id}", ("CrosswalkRow",), "withheld_id_types", "crosswalk_loaded")
     def get_crosswalk(
         self,
         service_id: str,
@@ -159,7 +159,7 @@ class Client(Session):
         known_by: str | None = None,
         proof: rows.Proof | None = None,
         all: bool = False,
-    ) -> Answer[rows.CrosswalkRow]:
+    ) -> Answer:
         """Every identifier held for one organisation.
 
         With `as_of`, those it had on that day. Ordered by id_type, scheme and value. The LEI and the
@@ -168,7 +168,7 @@ class Client(Session):
         are loaded.
         """
 
-    @asks("/v1/entities/{service_id}", "successor", "predecessors")
+    @asks("/v1/entities/{service_id}", ("EntityRow",), "successor", "predecessors")
     def get_entity(
         self,
         service_id: str,
@@ -177,7 +177,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         proof: rows.Proof | None = None,
-    ) -> Answer[rows.EntityRow]:
+    ) -> Answer:
         """One organisation's resolved entity record.
 
         `/v1/search` finds organisations by name. If an id was merged into another, `service_id` is the
@@ -188,7 +188,7 @@ class Client(Session):
         consolidates its accounts. A parent without a record here has only a LEI.
         """
 
-    @asks("/v1/entities/{service_id}/history")
+    @asks("/v1/entities/{service_id}/history", ("SpellRow",))
     def get_entity_history(
         self,
         service_id: str,
@@ -196,7 +196,7 @@ class Client(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer[rows.SpellRow]:
+    ) -> Answer:
         """Every name, status, listing, parent and identifier of an organisation, with first and last days.
 
         One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
@@ -205,10 +205,8 @@ class Client(Session):
         tier gets the LEI only. Ordered by kind, then `from`.
         """
 
-    @asks("/v1/export")
-    def get_export(
-        self, *, edition: str | None = None, known_by: str | None = None
-    ) -> Answer[rows.ExportRow]:
+    @asks("/v1/export", ("ExportRow",))
+    def get_export(self, *, edition: str | None = None, known_by: str | None = None) -> Answer:
         """The Parquet files of the current edition, ordered by name, and where to fetch them.
 
         Open panels are licensed CC-BY-4.0, and anyone can read them by URL without a key. Files of datasets
@@ -218,7 +216,7 @@ class Client(Session):
         needs.
         """
 
-    @asks("/v1/flags")
+    @asks("/v1/flags", ("FlagRow",))
     def get_flags(
         self,
         *,
@@ -232,7 +230,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.FlagRow]:
+    ) -> Answer:
         """Red flags of contracting processes, buyers and tenderers, as they could be raised on a day.
 
         The indicators are those of Cardinal, with its defaults. The population is every process of the
@@ -243,7 +241,7 @@ class Client(Session):
         indicator, subject_type and subject. The method is explained at `/methodology/signals-v1/red-flags`.
         """
 
-    @asks("/v1/fundamentals/{service_id}")
+    @asks("/v1/fundamentals/{service_id}", ("FundamentalsRow",))
     def get_fundamentals(
         self,
         service_id: str,
@@ -259,7 +257,7 @@ class Client(Session):
         known_by: str | None = None,
         proof: rows.Proof | None = None,
         all: bool = False,
-    ) -> Answer[rows.FundamentalsRow]:
+    ) -> Answer:
         """Point-in-time reported facts for one issuer.
 
         Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample
@@ -268,7 +266,7 @@ class Client(Session):
         valid for its own order only.
         """
 
-    @asks("/v1/fundamentals/{service_id}/matrix")
+    @asks("/v1/fundamentals/{service_id}/matrix", ("FigureMatrixRow", "NthFigureRow"))
     def get_fundamentals_matrix(
         self,
         service_id: str,
@@ -281,7 +279,7 @@ class Client(Session):
         release: str = "all",
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer[rows.FundamentalsMatrixRow]:
+    ) -> Answer:
         """Every vintage of a line item side by side: a row for each period, a column for each release day.
 
         A cell is the figure known on that release day; `date` is the last day of the period. The rest is as
@@ -290,7 +288,7 @@ class Client(Session):
         differ. Ordered by date, then by these.
         """
 
-    @asks("/v1/issuers")
+    @asks("/v1/issuers", ("IssuerRow",))
     def list_issuers(
         self,
         *,
@@ -302,7 +300,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.IssuerRow]:
+    ) -> Answer:
         """The issuers known on a day: every issuer with a figure that was public by then.
 
         An issuer is listed from the day its first figure became public, and stays even if it is delisted or
@@ -311,7 +309,7 @@ class Client(Session):
         listings of the day. Ordered by country (issuers without a country last), then service_id.
         """
 
-    @asks("/v1/macro", "as_of")
+    @asks("/v1/macro", ("MacroAnnualRow", "MacroSeriesRow"), "as_of")
     def get_macro(
         self,
         *,
@@ -329,7 +327,7 @@ class Client(Session):
         known_by: str | None = None,
         proof: rows.Proof | None = None,
         all: bool = False,
-    ) -> Answer[rows.MacroRow]:
+    ) -> Answer:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
         With `series` or `as_of` the answer is in series mode: the latest vintage of each value known on the
@@ -344,7 +342,7 @@ class Client(Session):
         If it belongs to the other mode, `hint` says so.
         """
 
-    @asks("/v1/metrics/{service_id}", "omitted", "missing", "basis")
+    @asks("/v1/metrics/{service_id}", ("MetricsRow",), "omitted", "missing", "basis")
     def get_metrics(
         self,
         service_id: str,
@@ -358,7 +356,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.MetricsRow]:
+    ) -> Answer:
         """Every metrics-v1 value for one issuer.
 
         The values are those that `/v1/screen` ranks, with the same rules for `as_of` and `basis`, ordered
@@ -367,7 +365,7 @@ class Client(Session):
         explained at `/methodology/<methodology_ref>`. For information only.
         """
 
-    @asks("/v1/panel", "basis")
+    @asks("/v1/panel", ("IssuerDayRow",), "basis")
     def get_panel(
         self,
         from_: date | str,
@@ -385,7 +383,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.IssuerDayRow]:
+    ) -> Answer:
         """One row for each issuer and day, with every column as known on that day.
 
         A metric has its value from `/v1/metrics` with `basis=as_known`, a line item the latest full year's
@@ -395,7 +393,11 @@ class Client(Session):
         then service_id and day; with `issuers`, by service_id and day. Needs the starter tier or above.
         """
 
-    @asks("/v1/proof", "proof")
+    @asks(
+        "/v1/proof",
+        ("FundamentalsRow", "CrosswalkRow", "EntityRow", "MacroAnnualRow", "MacroSeriesRow", "TenderRow"),
+        "proof",
+    )
     def get_proof(
         self,
         record_ref: str,
@@ -403,7 +405,7 @@ class Client(Session):
         since_size: int | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer[rows.ProofRow]:
+    ) -> Answer:
         """One row, with the proof that its edition has it.
 
         `proof` has the hashes from the row up to the signed checkpoint of the log of editions. `proof=true`
@@ -412,7 +414,7 @@ class Client(Session):
         answer is a 404.
         """
 
-    @asks("/v1/quality-metrics/{sku}")
+    @asks("/v1/quality-metrics/{sku}", ("QualityRow",))
     def get_quality_metrics(
         self,
         sku: str,
@@ -422,7 +424,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.QualityRow]:
+    ) -> Answer:
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is compared with the floor that its sources set: `PASS`, `FAIL`, or `UNMEASURED` if
@@ -430,7 +432,7 @@ class Client(Session):
         floor is a maximum; for every other measure it is a minimum.
         """
 
-    @asks("/v1/restatements")
+    @asks("/v1/restatements", ("RestatementRow",))
     def get_restatements(
         self,
         *,
@@ -445,7 +447,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.RestatementRow]:
+    ) -> Answer:
         """Reported figures that replaced earlier ones: from what, to what, when and by which document.
 
         One row for each vintage after the first. `since` and `until` bound the day on which the new figure
@@ -455,7 +457,7 @@ class Client(Session):
         organisation.
         """
 
-    @asks("/v1/screen", "omitted", "basis")
+    @asks("/v1/screen", ("ScreenRow",), "omitted", "basis")
     def get_screen(
         self,
         metric: rows.Metric,
@@ -470,7 +472,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.ScreenRow]:
+    ) -> Answer:
         """Issuers ranked on a metric.
 
         Each issuer has the value of the latest full year published by `as_of`. A year whose figures were
@@ -480,7 +482,7 @@ class Client(Session):
         service_id. It is not a rating.
         """
 
-    @asks("/v1/search")
+    @asks("/v1/search", ("SearchRow",))
     def search(
         self,
         q: str,
@@ -493,7 +495,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.SearchRow]:
+    ) -> Answer:
         """Organisations, series and indicators by name or identifier.
 
         Case, accents, legal forms, word order and small typing errors do not matter. Words may be
@@ -504,7 +506,7 @@ class Client(Session):
         day.
         """
 
-    @asks("/v1/series")
+    @asks("/v1/series", ("SeriesCatalogueRow",))
     def list_series(
         self,
         *,
@@ -515,7 +517,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.SeriesCatalogueRow]:
+    ) -> Answer:
         """The series and annual indicators that `/v1/macro` serves.
 
         Ordered by series, frequency and country. An annual indicator has one row for each country, with
@@ -524,7 +526,7 @@ class Client(Session):
         be incomplete.
         """
 
-    @asks("/v1/series/{series}/matrix")
+    @asks("/v1/series/{series}/matrix", ("MatrixRow", "NthReleaseRow"))
     def get_series_matrix(
         self,
         series: str,
@@ -536,7 +538,7 @@ class Client(Session):
         country: str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer[rows.SeriesMatrixRow]:
+    ) -> Answer:
         """Every vintage of a series side by side: a row for each date, a column for each release day.
 
         A cell is the value known on that release day, as `/v1/macro` returns it with `as_of`. Every release
@@ -547,7 +549,7 @@ class Client(Session):
         one with `country`.
         """
 
-    @asks("/v1/series/{series}/revisions")
+    @asks("/v1/series/{series}/revisions", ("SeriesRevisionsRow",))
     def get_series_revisions(
         self,
         series: str,
@@ -555,7 +557,7 @@ class Client(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer[rows.SeriesRevisionsRow]:
+    ) -> Answer:
         """How far the values of a series were revised after their first release: size, bias, time to final.
 
         One row for each frequency and country under the key, computed from the vintages known on `as_of`.
@@ -563,7 +565,7 @@ class Client(Session):
         have no evidenced release day. Ask for the series `WDI:<indicator>:<alpha-3 country>`.
         """
 
-    @asks("/v1/series/{series}/vintages")
+    @asks("/v1/series/{series}/vintages", ("SeriesReleaseRow",))
     def get_series_vintages(
         self,
         series: str,
@@ -573,7 +575,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.SeriesReleaseRow]:
+    ) -> Answer:
         """The days on which values of a series were released, and how many each added or changed.
 
         Newest first, then by frequency and country where several series share the key. A release that
@@ -581,7 +583,7 @@ class Client(Session):
         release day.
         """
 
-    @asks("/v1/shared/facts", "as_of")
+    @asks("/v1/shared/facts", ("FactRow",), "as_of")
     def get_shared_facts(
         self,
         *,
@@ -595,7 +597,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.FactRow]:
+    ) -> Answer:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
         Give exactly one of `entity_id` and `country`. For an organisation, `entity_id` selects its AF-FUND
@@ -610,7 +612,7 @@ class Client(Session):
         reported it, not from the day of the award. `entity_name` is today's name, whatever the `as_of`.
         """
 
-    @asks("/v1/signals/procurement-demand", "basis", rows_under="observations")
+    @asks("/v1/signals/procurement-demand", ("ProcurementDemandRow",), "basis", rows_under="observations")
     def get_procurement_demand(
         self,
         *,
@@ -624,14 +626,30 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.ProcurementDemandRow]:
+    ) -> Answer:
         """Category share, buyer concentration and momentum of public procurement, by month.
 
         Has months closed by `as_of` only, computed from releases dated by then. Ordered by month
         descending, then category. The method is at `/methodology/signals-v1/procurement-demand`.
         """
 
-    @asks("/v1/signals/{signal_key}", "basis", rows_under="observations")
+    @asks(
+        "/v1/signals/{signal_key}",
+        (
+            "ProcurementDemandRow",
+            "FundamentalsFactorsRow",
+            "FundamentalsQualityRow",
+            "FundamentalsRevisionsRow",
+            "IssuerPersistenceRow",
+            "MacroMomentumRow",
+            "PublicBuyerConcentrationRow",
+            "RedFlagsRow",
+            "SupplierIssuerDemandRow",
+            "TenderAwardConcentrationRow",
+        ),
+        "basis",
+        rows_under="observations",
+    )
     def get_signal(
         self,
         signal_key: str,
@@ -643,7 +661,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.SignalRow]:
+    ) -> Answer:
         """One published signal panel.
 
         Each panel has its own columns: `/methodology/signals-v1/<signal_key>` explains them, their order
@@ -651,10 +669,8 @@ class Client(Session):
         fundamentals-revisions and issuer-persistence.
         """
 
-    @asks("/v1/sources")
-    def get_sources(
-        self, *, edition: str | None = None, known_by: str | None = None
-    ) -> Answer[rows.SourceRow]:
+    @asks("/v1/sources", ("SourceRow",))
+    def get_sources(self, *, edition: str | None = None, known_by: str | None = None) -> Answer:
         """Publishers of the data, their licences and attributions.
 
         Lists every source with rows in the edition, ordered by source_id. `first_date` and `last_date` are
@@ -663,7 +679,7 @@ class Client(Session):
         locked view lists the sources known on its day, with the rows known then, and counts to that day.
         """
 
-    @asks("/v1/statements/{service_id}")
+    @asks("/v1/statements/{service_id}", ("StatementFigureRow", "WideStatementRow"))
     def get_statement(
         self,
         service_id: str,
@@ -678,7 +694,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.StatementRow]:
+    ) -> Answer:
         """The statements of one issuer: one figure per line item and period.
 
         Each figure is the reported one that the metrics use, in one accounting standard and one currency
@@ -691,7 +707,7 @@ class Client(Session):
         tiers everything.
         """
 
-    @asks("/v1/tender-parties")
+    @asks("/v1/tender-parties", ("TenderPartyRow",))
     def get_resolved_parties(
         self,
         *,
@@ -703,7 +719,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer[rows.TenderPartyRow]:
+    ) -> Answer:
         """Buyers and suppliers named in releases, resolved to organisations.
 
         `service_id` is set if an identifier matches, or a name that only one organisation of the country
@@ -712,7 +728,7 @@ class Client(Session):
         that they are organisations are withheld; `org_evidence` says why a party is served.
         """
 
-    @asks("/v1/tenders", "filters")
+    @asks("/v1/tenders", ("TenderRow", "CompactTenderRow"), "filters")
     def search_tenders(
         self,
         *,
@@ -737,7 +753,7 @@ class Client(Session):
         known_by: str | None = None,
         proof: rows.Proof | None = None,
         all: bool = False,
-    ) -> Answer[rows.TendersRow]:
+    ) -> Answer:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. Pass `next_cursor` back verbatim with the same
@@ -747,8 +763,8 @@ class Client(Session):
         left out. People are withheld: `withheld_parties` counts them.
         """
 
-    @asks("/v1/usage")
-    def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer[rows.UsageRow]:
+    @asks("/v1/usage", ("UsageRow",))
+    def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer:
         """Usage and limits of the key, including this request.
 
         Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say
