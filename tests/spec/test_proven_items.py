@@ -15,8 +15,8 @@ PRETAX = (
     "IncomeLossFromContinuingOperationsBeforeIncomeTaxes"
     "MinorityInterestAndIncomeLossFromEquityMethodInvestments"
 )
-ALL, PART, UNPROVEN, ODD, STRANGE = 9999900081, 9999900082, 9999900083, 9999900084, 9999900085
-FIGURES = {
+ALL, PART, UNPROVEN, ODD, STRANGE, LATER = range(9999900081, 9999900087)
+FIGURES: dict[str, int | str] = {
     GOLD: 900,
     "CostsAndExpenses": 700,
     "NonoperatingIncomeExpense": -50,
@@ -27,7 +27,7 @@ LONG = (
     "DeconsolidatedRevenueExpensesAndOtherIncomeFromTheSaleOfLongTermTimberRightsAndOtherNoncurrentAssetsHeldByASubsidiaryWhoseControl"
     "WasLostInTheYearNetOfTaxAndOfTheShareOfNoncontrollingInterestsAndOfOtherHoldersOfEquity"
 )
-FILED = {
+FILED: dict[int, dict[str, int | str]] = {
     ALL: FIGURES,
     PART: {**FIGURES, GOLD: 800, "Revenues": 900},
     UNPROVEN: {**FIGURES, GOLD: 800},
@@ -40,6 +40,28 @@ FILED = {
         "NetIncomeLoss": -60,
         LONG: 3,
     },
+    LATER: {
+        "Revenues": 480,
+        PRETAX: 150,
+        "IncomeTaxExpenseBenefit": 40,
+        "NetIncomeLoss": 110,
+        "LiabilitiesCurrent": -5,
+        "EarningsPerShareBasic": 5000,
+        "EarningsPerShareDiluted": "0.005",
+        "CommonStockSharesOutstanding": 22,
+    },
+}
+UNITS = {
+    "EarningsPerShareBasic": "USD/shares",
+    "EarningsPerShareDiluted": "USD/shares",
+    "CommonStockSharesOutstanding": "shares",
+}
+INSTANTS = {
+    "LiabilitiesCurrent",
+    "CommonStockSharesOutstanding",
+    "Assets",
+    "Liabilities",
+    "StockholdersEquity",
 }
 SHEET = {"Assets": 100, "Liabilities": 55, "StockholdersEquity": 40}
 """The balance sheet of one of them, which does not add up."""
@@ -48,24 +70,27 @@ SHEET = {"Assets": 100, "Liabilities": 55, "StockholdersEquity": 40}
 def companyfacts(path: Path, number: int) -> Path:
     concepts: dict[str, Any] = {}
 
-    def file(concept: str, value: int, year: int, filed: int) -> None:
-        told = concepts.setdefault(concept, {"units": {"USD": []}})["units"]["USD"]
+    def file(concept: str, value: int | str, year: int, filed: int) -> None:
+        unit = UNITS.get(concept, "USD")
+        told = concepts.setdefault(concept, {"units": {unit: []}})["units"][unit]
         accession = f"00{number}-{filed % 100}-000001"
         period = {"start": f"{year}-01-01", "end": f"{year}-12-31"}
-        told.append({**period, "val": value, "accn": accession, "filed": f"{filed}-04-20"})
+        if concept in INSTANTS:
+            del period["start"]
+        told.append({**period, "val": float(value), "accn": accession, "filed": f"{filed}-04-20"})
 
     for year in (2012, 2013):
         for concept, value in FILED[number].items():
             file(concept, value, year, year + 1)
         for concept, value in SHEET.items() if number == PART else ():
-            told = concepts.setdefault(concept, {"units": {"USD": []}})["units"]["USD"]
-            accession = f"00{number}-{(year + 1) % 100}-000001"
-            told.append(
-                {"end": f"{year}-12-31", "val": value, "accn": accession, "filed": f"{year + 1}-04-20"}
-            )
+            file(concept, value, year, year + 1)
     if number == ALL:  # a later report has the year under the usual name too, as restated
         file("Revenues", 910, 2013, 2015)
         file(GOLD, 890, 2013, 2015)
+    if number == LATER:  # a quarter with the dates of the year, and a revenue that the gross profit proves
+        file("NetIncomeLoss", 30, 2013, 2015)
+        for concept, value in (("SalesRevenueNet", 470), ("CostOfRevenue", 390), ("GrossProfit", 80)):
+            file(concept, value, 2012, 2016)
     document = {"cik": number, "entityName": f"Mine {number}", "facts": {"us-gaap": concepts}}
     path.write_text(json.dumps(document))
     return path
@@ -138,6 +163,28 @@ def test_a_tax_of_the_wrong_sign_is_turned_and_a_gross_profit_above_revenue_is_l
     assert next(r["value"] for r in quality if r["measure"] == "unbalanced_years") == 2
     items = {r["line_item"] for r in rows(mines, PART, "statements")}
     assert ("assets" in items, "liabilities" in items, "equity" in items) == (True, False, False)
+
+
+@pytest.mark.rule("MET-7")
+def test_figures_that_cannot_be_are_left_out_of_statements_and_stay_among_the_facts(
+    mines: LiveServer,
+) -> None:
+    found = {
+        (r["line_item"], r["fiscal_year"]): r["value_reported"] for r in rows(mines, LATER, "statements")
+    }
+    assert found["profit", 2012] == 110
+    assert ("profit", 2013) not in found, "a later figure alone contradicts the profit before tax"
+    assert ("profit_owners", 2013) not in found
+    then = rows(mines, LATER, "statements", "as_of=2014-12-31")
+    assert {r["value_reported"] for r in then if r["line_item"] == "profit"} == {110}
+    assert (found["revenue", 2012], found["revenue", 2013]) == (470, 480)
+    for item in ("current_liabilities", "eps_basic", "shares_outstanding"):
+        assert (item, 2012) not in found, item
+    assert found["eps_diluted", 2012] == 0.005
+    facts = rows(mines, LATER, "fundamentals")
+    served = {(r["line_item"], r["fiscal_year"]): r["value_reported"] for r in facts}
+    assert (served["profit_owners", 2013], served["current_liabilities", 2012]) == (30, -5)
+    assert (served["eps_basic", 2012], served["shares_outstanding", 2012]) == (5000, 22)
 
 
 @pytest.mark.rule("MET-15")

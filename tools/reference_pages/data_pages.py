@@ -90,7 +90,7 @@ def line_items_page() -> str:
         " [decision: line item routes](../decisions/line-item-routes.md#how-a-route-is-decided).",
         "[Groups](#groups) · [Totals and their members](#totals-and-their-members) ·"
         " [Equations](#equations) · [Parts](#parts) ·"
-        " [Outflows](#outflows) · [Identities](#identities)",
+        " [Outflows](#outflows) · [Impossible figures](#impossible-figures) · [Identities](#identities)",
     ]
     parts.append(
         table(
@@ -153,13 +153,22 @@ def line_items_page() -> str:
         f"{', '.join(code(item) for item in told.routes if item in told.magnitudes)} are outflows by their"
         " nature. A negative figure is turned where, in a filing that reports it, an equation of the item or"
         " a breakdown with the concept holds with the sign turned. Otherwise it is passed over and counted.",
+        "## Impossible figures",
+        f"{', '.join(code(item) for item in told.routes if item in told.never_negative)} cannot be negative."
+        " Earnings per share cannot be larger than the whole profit. Shares outstanding that profit over"
+        " earnings per share shows to be about a thousand or a million times off are in another unit. Such"
+        " figures are passed over and counted.",
+        "A later figure is passed over, too, where it alone breaks an identity that its earlier vintage kept,"
+        " and its filing reports no other member of the identity for the period. Filers tag a quarter or an"
+        " adjustment with the dates of the year in this way. `/v1/fundamentals` serves all of them as filed.",
         "## Identities",
         "Equations that must hold in a filing. Where the first route of an item in doubt does not satisfy one"
         " and another does, the first is passed over; where everything is reported and nothing satisfies it,"
         " the items that it refuses have no figure. Each member may be off by half a unit of its own last"
-        " place, all together by a thousandth of the largest. `balance_sheet` is tested for every period,"
-        " whichever filings its figures come from. `identity_conflicts` of `/v1/quality-metrics` counts the"
-        " routes passed over. Figures of a year that contradict each other and stay as filed are counted"
+        " place, all together by a thousandth of the largest. `balance_sheet` and"
+        " `gross_profit_of_any_filing` are tested for every period, whichever filings its figures come from."
+        " `identity_conflicts` of `/v1/quality-metrics` counts the routes"
+        " passed over. Figures of a year that contradict each other and stay as filed are counted"
         " there, too, each measure a number of full years: "
         f"{', '.join(map(code, sorted(MEASURES)))} (contract: MET-15).",
     ]

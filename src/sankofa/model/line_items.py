@@ -149,6 +149,8 @@ class RouteTable:
     """By item, sums that its figure cannot be less than."""
     magnitudes: frozenset[str]
     """Items that are always outflows: a negative figure gets its sign turned."""
+    never_negative: frozenset[str]
+    """Items that cannot be negative: a negative figure is not used."""
     wholes: Mapping[str, str]
     """By item, the item that its figure cannot exceed."""
     signed: frozenset[str]
@@ -207,12 +209,15 @@ def parse(text: str) -> RouteTable:
         item: tuple(_sum(one, f"parts.{item}") for one in given)
         for item, given in tables.get("parts", {}).items()
     }
-    magnitudes = frozenset(tables.get("magnitudes", "").split())
-    wholes, signed = tables.get("wholes", {}), frozenset(tables.get("signed", "").split())
+    magnitudes, never_negative, signed = (
+        frozenset(tables.get(name, "").split()) for name in ("magnitudes", "never_negative", "signed")
+    )
+    wholes = tables.get("wholes", {})
     groups = {name: tuple(concepts.split()) for name, concepts in tables["groups"].items()}
     return RouteTable(
-        routes, groups, breakdowns, confirmations, identities, parts, magnitudes, wholes, signed
-    )
+        routes, groups, breakdowns, confirmations, identities, parts,
+        magnitudes, never_negative, wholes, signed,
+    )  # fmt: skip
 
 
 def _own(item: str) -> Route:

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from sankofa.derive.metrics.lines import Fact, Lines, odd_measures
+from sankofa.derive.metrics.lines import Fact, Lines, odd_measures, pass_over_misscaled
 from sankofa.derive.metrics.period_views import check_identities
 from sankofa.derive.metrics.routes import items_asked
 from sankofa.ledger.reader import CaptureInfo
@@ -41,7 +41,7 @@ def values(lines: Lines, item: str) -> dict[int, Decimal]:
 
 def example(route: Route, kind_place: int) -> tuple[dict[str, int], int]:
     """A filing with what a route needs and nothing else, and the value it leads to."""
-    figures = {term.concept: 5000 - 700 * n for n, term in enumerate(route.terms)}
+    figures = {term.concept: 5000 >> 2 * n for n, term in enumerate(route.terms)}
     if route.confirm == "nothing":
         first, *rest = route.terms
         figures |= {term.concept: 5000 + 700 * n for n, term in enumerate(rest)}
@@ -340,7 +340,7 @@ def test_the_routes_breakdowns_and_identities_name_each_other() -> None:
     )
     fields = {"take", "members", "of", "unless", "at_least", "within", "confirm", "served", "since", "why"}
     named = {"groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes", "wholes"}
-    assert tables.keys() == named | {"signed"}
+    assert tables.keys() == named | {"never_negative", "signed"}
     for entries in tables["items"].values():
         for entry in entries:
             assert {"since", "why"} <= entry.keys() <= fields
@@ -357,6 +357,7 @@ def test_the_routes_breakdowns_and_identities_name_each_other() -> None:
             assert all(":" in term.concept or term.concept in known.routes for term in route.terms), where
             assert not route.served or (route.single and served.setdefault(route.single, item) == item), where
     items = {*known.parts, *known.magnitudes, *known.wholes, *known.wholes.values(), *known.signed}
+    items |= known.never_negative
     for one in known.identities:
         items.update(term.concept for term in one.items if ":" not in term.concept)
         items.update(one.doubted, one.refused)
@@ -531,13 +532,35 @@ def test_the_routes_to_equity_that_let_a_balance_sheet_add_up(
         (gaap(EarningsPerShareBasic=2, NetIncomeLoss=8_000_000, CommonStockSharesOutstanding=4_100_000), []),
         (ifrs(Equity=90, EquityAttributableToOwnersOfParent=95), ["owners_above_equity_years"]),
         (ifrs(Equity=90, EquityAttributableToOwnersOfParent=95, NoncontrollingInterests=-5), []),
-        (gaap(LiabilitiesCurrent=-5), ["negative_balance_years"]),
+        (gaap(AccountsPayableCurrent=-5), ["negative_balance_years"]),
     ],
 )
 def test_figures_that_contradict_each_other_are_counted_unless_another_explains_them(
     filed: Mapping[str, int], measures: list[str]
 ) -> None:
     assert odd_measures(filing(filed)) == measures
+
+
+@pytest.mark.rule("MET-7")
+@every(
+    ("eps", "profit", "shares", "left"),
+    [
+        (2, 8_000_000, 4_100_000, ["eps_basic", "shares_outstanding"]),
+        (2, 8_000_000, 4_100, ["eps_basic"]),
+        (2, 8_000_000, 4_100_000_000, ["eps_basic"]),
+        (2, 8_000_000, 100_000, ["eps_basic", "shares_outstanding"]),  # odd, and not by a thousand
+        (-18_647_468, -3_123_478, 18_647_468, ["shares_outstanding"]),
+        (2, 0, 4_100, ["eps_basic", "shares_outstanding"]),
+    ],
+)
+def test_earnings_above_the_profit_and_shares_off_by_thousands_are_passed_over(
+    eps: int, profit: int, shares: int, left: list[str]
+) -> None:
+    filed = gaap(EarningsPerShareBasic=eps, NetIncomeLoss=profit, CommonStockSharesOutstanding=shares)
+    lines = filing(filed)
+    pass_over_misscaled(lines)
+    assert [item for item in ("eps_basic", "shares_outstanding") if lines.figure(item)] == left
+    assert lines.conflicts == 2 - len(left)
 
 
 @every(("profit", "tax"), [(110, 40), (-10, None), (310, None), (-400, None)])

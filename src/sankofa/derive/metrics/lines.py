@@ -31,6 +31,8 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     value: Decimal
     report: Report
     """The first report of the figure."""
+    earlier: tuple[Decimal, ...] = ()
+    """The figures of the earlier vintages."""
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
@@ -174,6 +176,9 @@ class Lines:
             turned = self._turned(item, step, figure)
             self.conflicts += turned is None
             return turned
+        if figure.value < _ZERO and item in table().never_negative:
+            self.conflicts += 1
+            return None
         for terms in table().parts.get(item, ()):
             if self.facts.keys() >= {term.concept for term in terms} and figure.value < self._sum(terms):
                 self.conflicts += 1
@@ -337,11 +342,12 @@ def _equations(name: str) -> list[_Equation]:
 
 @cache
 def _checked_items() -> frozenset[str]:
-    return table().magnitudes.union(table().parts, table().wholes, table().signed)
+    return table().magnitudes.union(table().never_negative, table().parts, table().wholes, table().signed)
 
 
 _FACTOR: Final = 50
 """Shares tagged in thousands are off by more, buy-backs and new shares within a year by less."""
+_SCALES: Final = [(scale / 2, scale * 2) for exponent in (3, 6, -3, -6) if (scale := Decimal(10) ** exponent)]
 _TOLERANCE: Final = Decimal("0.001")
 
 
@@ -365,8 +371,7 @@ _CHECKS: Final = (
     ),
     Check(
         "negative_balance_years",
-        "assets? current_assets? cash? receivables? inventories? liabilities? current_liabilities? payables? "
-        "total_debt? revenue? shares_outstanding?",
+        "cash? receivables? payables? revenue?",
         lambda *balances: min(balances) < 0,
     ),
     Check(
@@ -380,6 +385,20 @@ _CHECKS: Final = (
 _BY_IDENTITY: Final = {"balance_sheet": "unbalanced_years", "profit": "profit_not_after_tax_years"}
 MEASURES: Final = (*(check.measure for check in _CHECKS), *_BY_IDENTITY.values())
 """The measures that quality counts, each a number of full years."""
+
+
+def pass_over_misscaled(lines: Lines) -> None:
+    """Pass over earnings per share above the whole profit, and shares that are thousands of times off."""
+    profit = _value(lines, _COMMON)
+    for item in ("eps_basic", "eps_diluted"):
+        while profit and (figure := lines.figure(item)) and abs(figure.value) > abs(profit):
+            lines.pass_over(item, 1)
+    eps = _value(lines, "eps_basic|eps_diluted")
+    while profit and eps and (figure := lines.figure("shares_outstanding")):
+        times = abs(figure.value * eps / profit)
+        if not any(low < times < high for low, high in _SCALES):
+            break
+        lines.pass_over("shares_outstanding", 1)
 
 
 def odd_measures(lines: Lines) -> list[str]:

@@ -19,7 +19,7 @@ from itertools import combinations, product
 from operator import itemgetter
 from typing import NamedTuple
 
-from sankofa.derive.metrics.lines import Fact, Figure, Lines, is_rounding
+from sankofa.derive.metrics.lines import Fact, Figure, Lines, is_rounding, pass_over_misscaled
 from sankofa.ledger.reports import Report
 from sankofa.model.countries import currency
 from sankofa.model.line_items import AccountingIdentity, table
@@ -56,21 +56,73 @@ def _identities() -> tuple[tuple[AccountingIdentity, frozenset[str]], ...]:
     )
 
 
-def _check(lines: Lines, identity: AccountingIdentity) -> None:
+def stray_concepts(lines: Lines) -> set[str]:
+    """The concepts whose latest figure alone breaks an identity that an earlier figure kept.
+
+    The filing with the latest figure reports no other member of the identity for the period. Filers tag a
+    quarter or an adjustment with the dates of the year in this way.
+    """
+    stray = set[str]()
+    for identity, _ in _identities():
+        chosen = None if identity.column else _firsts(lines, identity)
+        if chosen is None or not _left(signs := [term.sign for term in identity.items], chosen):
+            continue
+        optional = _optional(lines, identity)
+        if _holds(lines, signs, chosen, optional, column=True):
+            continue
+        for number, one in enumerate(chosen):
+            before, after = chosen[:number], chosen[number + 1 :]
+            names = [term.concept for term in identity.items[:number] + identity.items[number + 1 :]]
+            if _is_alone(lines, one, [*before, *after], names) and any(
+                _holds(lines, signs, [*before, one._replace(value=value), *after], optional, column=True)
+                for value in lines.facts[one.concepts[0]].earlier
+            ):
+                stray.add(one.concepts[0])
+    return stray
+
+
+def _is_alone(lines: Lines, one: _Candidate, others: list[_Candidate], names: list[str]) -> bool:
+    """Whether a figure is a later one, and no filing that reports it has another member of the identity."""
+    concept, fact = one.concepts[0], lines.facts[one.concepts[0]]
+    if len(one.concepts) > 1 or one.value != fact.value or not fact.earlier:
+        return False
+    together = frozenset(concept for other in others for concept in other.concepts)
+    rest = together.union(*map(_concepts, names)) - {concept}
+    return lines.in_one_filing(together) and not any(
+        concept in filing and filing & rest for filing in lines.filings
+    )
+
+
+@cache
+def _concepts(name: str) -> frozenset[str]:
+    """The concepts that any route to a line item takes."""
+    return frozenset(term.concept for route in table().routes.get(name, ()) for term in route.terms)
+
+
+def _firsts(lines: Lines, identity: AccountingIdentity) -> list[_Candidate] | None:
+    """Every member of an identity by its first route; None if one is unknown."""
     chosen: list[_Candidate] = []
     for term in identity.items:
         first = _first(lines, term.concept)
         if first is None:
-            return
+            return None
         chosen.append(first)
-    signs = [term.sign for term in identity.items]
-    if not _left(signs, chosen):
-        return
-    optional = [
+    return chosen
+
+
+def _optional(lines: Lines, identity: AccountingIdentity) -> list[tuple[Decimal, str]]:
+    return [
         (term.sign * lines.facts[term.concept].value, term.concept)
         for term in identity.optional
         if term.concept in lines.facts
     ]
+
+
+def _check(lines: Lines, identity: AccountingIdentity) -> None:
+    chosen = _firsts(lines, identity)
+    if chosen is None or not _left(signs := [term.sign for term in identity.items], chosen):
+        return
+    optional = _optional(lines, identity)
     if _holds(lines, signs, chosen, optional, column=identity.column) is not False:
         return
     members = [_candidates(lines, term.concept, identity) for term in identity.items]
@@ -228,8 +280,14 @@ class PeriodView:
         keys = set(chosen.values())
         filings = _distinct([filing & keys for filing in self._filings])
         facts = {concept: self.facts[key] for concept, key in chosen.items()}
-        lines = Lines(facts, [frozenset(key[0] for key in filing) for filing in filings], self.end)
+        reporting = [frozenset(key[0] for key in filing) for filing in filings]
+        lines = Lines(facts, reporting, self.end)
+        if any(fact.earlier for fact in facts.values()) and (stray := stray_concepts(lines)):
+            facts = {concept: fact for concept, fact in facts.items() if concept not in stray}
+            lines = Lines(facts, [filing - stray for filing in reporting], self.end)
+            lines.conflicts = len(stray)
         check_identities(lines)
+        pass_over_misscaled(lines)
         return lines
 
     def key(self, concept: str) -> _Key:
@@ -323,9 +381,12 @@ def _changes(one: ReportedFigure) -> Iterable[tuple[int, str, Fact | None]]:
     the day of a new issuer's first balance sheet was a year-end.
     """
     value: str | None = None
+    earlier: tuple[Decimal, ...] = ()
     vintage, fact, named = 0, None, False
     for report in in_order(one.reports):
         if report.value != value:
+            if value is not None:
+                earlier = (*earlier, Decimal(value))
             value = report.value
             vintage += 1
             if fact is not None:
@@ -335,7 +396,7 @@ def _changes(one: ReportedFigure) -> Iterable[tuple[int, str, Fact | None]]:
         elif not one.start:
             named = report.available in one.named_on
         if fact is None and value is not None and named:
-            fact = Fact(vintage, Decimal(value), report)
+            fact = Fact(vintage, Decimal(value), report, earlier)
         if fact is not None:
             yield report.available, report.document, fact
 
