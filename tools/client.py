@@ -9,14 +9,12 @@ The methods of the client that is awaited are those of the one that waits.
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import date
-from decimal import Decimal
+from keyword import iskeyword
 from pathlib import Path
 from textwrap import fill, indent
 from typing import Any, Final
 
 import click
-from msgspec import Raw
 
 from sankofa.edition.format.columns import columns_of
 from sankofa.model.rows import Row
@@ -27,8 +25,17 @@ from sankofa.settings import Settings
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "src" / "sankofa" / "client"
 _NOTICE: Final = "Written by tools/client.py (make docs). Change the operation, not this module."
-_PYTHON: Final = {"string": "str", "integer": "int", "boolean": "bool"}
-_KINDS: Final = {date: "day", int: "whole", bool: "truth", float: "float", Decimal: "figure", Raw: "nested"}
+_DATED: Final = {"date": "Day", "date-time": "Instant"}
+_KINDS_OF_VALUES: Final = '''\
+Day = Annotated[str, "day"]
+"""A day, as YYYY-MM-DD. In brackets: what kind of column it is in a frame (`sankofa.client.frames`)."""
+Instant = Annotated[str, "instant"]
+"""An instant in UTC, as RFC 3339 has it."""
+Number = Annotated[int | Decimal, "figure"]
+"""A figure with every digit it was given."""
+Float = Annotated[int | Decimal, "float"]
+"""A number that was never more exact than a float: a score, a confidence."""'''
+_PYTHON: Final = {"string": "str", "integer": "int", "number": "Number", "boolean": "bool", "null": "None"}
 
 
 class Words:
@@ -68,40 +75,94 @@ def stale(folder: Path = FOLDER) -> list[str]:
 
 
 def _rows(words: Words) -> str:
-    shapes = {shape.__name__: shape for operation in endpoints() for shape in operation.shapes}
-    table = [
-        fill(f"{name} {' '.join(_columns(shape))}", 108, subsequent_indent="    ", break_long_words=False)
-        for name, shape in sorted(shapes.items())
+    parts = [
+        '"""The rows of every endpoint, and the words its parameters take. /docs/api says what a field means.'
+        f'\n\n{_NOTICE}\n"""',
+        "from decimal import Decimal\nfrom typing import Annotated, Any, Literal, TypedDict",
+        _KINDS_OF_VALUES,
     ]
-    return "\n\n".join(
-        [
-            '"""The columns of each endpoint and the words of its parameters. /docs/api explains each field.'
-            f'\n\n{_NOTICE}\n"""',
-            "from typing import Final, Literal",
-            "\n".join(f"{name} = {_literal(taken)}" for name, taken in sorted(words.named.items())),
-            '_EVERY_ROW: Final = "source_ref license_class observed_at:instant"',
-            '_TABLE: Final = """\\\n' + "\n".join(table) + '\n"""',
-            '"""The shapes of rows and their columns, each with its kind if that is not text (`frames`)."""',
-            "_SHAPES: Final = (line.split() for line in _TABLE.replace('\\n    ', ' ').splitlines())",
-            "COLUMNS: Final = {name: (*_EVERY_ROW.split(), *own) for name, *own in _SHAPES}",
-        ]
-    )
+    literals = {name: _literal(taken) for name, taken in sorted(words.named.items())}
+    parts.append("\n".join(f"{name} = {literal}" for name, literal in literals.items()))
+    written: dict[str, str] = {}
+    for operation in endpoints():
+        for shape in operation.shapes:
+            _write_row(shape, written)
+    rows = "\n\n".join(written.values())
+    for name in sorted(literals, key=len):
+        rows = rows.replace(literals[name], name)
+    parts.append(rows)
+    for operation in endpoints():
+        if operation.also:
+            union = " | ".join(shape.__name__ for shape in operation.shapes)
+            parts.append(f"{_rows_of(operation)} = {union}")
+    return "\n\n".join(parts)
 
 
-def _columns(shape: type[Row]) -> Iterator[str]:
-    """The columns of a row besides those of every row, each with its kind."""
-    schema = row_schema(shape, "{name}")[0]["properties"]
-    for column in columns_of(shape):
-        if column.name not in Row.__struct_fields__:
-            field = schema[column.name]
-            never = field.get("type") == "null"  # a day that no source evidences
-            text = "instant" if field.get("format") == "date-time" else "day" if never else ""
-            kind = _KINDS.get(column.type, text)
-            yield f"{column.name}:{kind}" if kind else column.name
+def _write_row(shape: type, written: dict[str, str]) -> None:
+    """Write a row class after the classes it extends or refers to, once, with only its own fields."""
+    if shape.__name__ in written:
+        return
+    base = shape.__bases__[0]
+    inherited: dict[str, Any] = {}
+    if issubclass(base, Row):
+        _write_row(base, written)
+        inherited = row_schema(base, "{name}")[0]["properties"]
+    schema, components = row_schema(shape, "{name}")
+    types = {column.name: column.type for column in columns_of(shape)}
+    for name, component in components.items():
+        written.setdefault(name, "\n".join(_typed_dict(name, "TypedDict", component, {})))
+    if any(map(iskeyword, schema["properties"])):
+        written[shape.__name__] = "\n".join(_functional(shape.__name__, schema, types))
+        return
+    own = {name: one for name, one in schema["properties"].items() if inherited.get(name) != one}
+    extended = base.__name__ if inherited else "TypedDict"
+    lines = _typed_dict(shape.__name__, extended, {**schema, "properties": own}, types)
+    written[shape.__name__] = "\n".join(lines)
+
+
+def _functional(name: str, schema: dict[str, Any], types: dict[str, type]) -> Iterator[str]:
+    """A row with a field that no class can have, such as `from`."""
+    yield f"{name} = TypedDict({name!r}, {{"
+    for field, one in schema["properties"].items():
+        yield f"    {field!r}: {_type_of(one, types.get(field))},"
+    yield f'}})\n"""{schema.get("description", name)}"""'
+
+
+def _typed_dict(name: str, base: str, schema: dict[str, Any], types: dict[str, type]) -> Iterator[str]:
+    yield f"class {name}({base}):"
+    yield f'    """{schema.get("description", name)}"""\n'
+    for field, one in schema["properties"].items():
+        never = one.get("type") == "null"  # a day that no source evidences
+        written = 'Annotated[None, "day"]' if never else _type_of(one, types.get(field))
+        yield f"    {field}: {written}"
+
+
+def _type_of(schema: dict[str, Any], column: type | None = None) -> str:
+    """The type of a field; `column` is what a frame has of it."""
+    if "$ref" in schema:
+        return str(schema["$ref"])
+    if "anyOf" in schema:
+        form = {"format": schema["format"]} if "format" in schema else {}
+        return " | ".join(dict.fromkeys(_type_of(form | part, column) for part in schema["anyOf"]))
+    if "enum" in schema:
+        return _literal(schema["enum"])
+    kind = schema.get("type", "object")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return " | ".join(_scalar(schema, one, column) for one in kinds)
 
 
 def _literal(words: Iterable[str | None]) -> str:
     return f"Literal[{', '.join(map(repr, words))}]"
+
+
+def _scalar(schema: dict[str, Any], kind: str, column: type | None) -> str:
+    if kind == "array":
+        return f"list[{_type_of(schema['items'])}]"
+    if kind == "object":
+        return "dict[str, Any]"
+    if kind == "string" and schema.get("format") in _DATED:
+        return _DATED[schema["format"]]
+    return "Float" if kind == "number" and column is float else _PYTHON[kind]
 
 
 def _signature(operation: str, parameters: list[dict[str, Any]], words: Words) -> list[tuple[str, str, str]]:
@@ -156,11 +217,12 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> str:
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
-    shapes = tuple(shape.__name__ for shape in operation.shapes)
-    told = [repr(one) for one in (operation.path, shapes, *operation.members)]
+    told = [repr(one) for one in (operation.path, *operation.members)]
     told += [] if operation.rows_under == "data" else [f"rows_under={operation.rows_under!r}"]
     return indent(
-        f"@asks({', '.join(told)})\ndef {name}(self, {_arguments(taken)}) -> Answer:\n{_docstring(doc)}",
+        f"@asks({', '.join(told)})\n"
+        f"def {name}(self, {_arguments(taken)}) -> Answer[rows.{_rows_of(operation)}]:\n"
+        f"{_docstring(doc)}",
         "    ",
     )
 
@@ -188,6 +250,11 @@ def _arguments(signature: list[tuple[str, str, str]]) -> str:
     needed = [f"{name}: {kind}" for name, kind, default in signature if not default]
     optional = [f"{name}: {kind} = {default}" for name, kind, default in signature if default]
     return ", ".join((*needed, "*", *optional) if optional else needed)
+
+
+def _rows_of(operation: Operation) -> str:
+    """The type of its rows: a row type, or a union of several."""
+    return f"{_camel(_noun(operation.name))}Row" if operation.also else operation.row.__name__
 
 
 def _noun(operation: str) -> str:

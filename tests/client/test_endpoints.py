@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from msgspec import Raw
 
-from sankofa.client import AsyncClient, Client
+from sankofa.client import AsyncClient, Client, rows
 from sankofa.client.frames import columns_of
 from sankofa.client.session import ENDPOINTS
 from sankofa.edition.format.columns import columns_of as service_columns
@@ -59,10 +59,11 @@ def words_of(annotation: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in found if isinstance(word, str)))
 
 
-def test_the_columns_of_every_row_are_known(described: dict[str, Any]) -> None:
+def test_every_row_is_typed_with_its_fields(described: dict[str, Any]) -> None:
     for name, endpoint in ENDPOINTS.items():
         for shape in endpoint.shapes:
             fields = list(described[name]["schemas"][shape]["properties"])
+            assert list(getattr(rows, shape).__annotations__) == fields
             assert list(columns_of(shape)) == fields
 
 

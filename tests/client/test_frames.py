@@ -23,7 +23,7 @@ MATRICES = ("get_series_matrix", "get_fundamentals_matrix")
 """Tables for spreadsheets and regressions: only JSON has their provenance."""
 
 
-def both(client: Client, name: str, arguments: dict[str, Any]) -> tuple[Answer, Answer]:
+def both(client: Client, name: str, arguments: dict[str, Any]) -> tuple[Answer[Any], Answer[Any]]:
     return getattr(client, name)(**arguments), getattr(client.columns, name)(**arguments)
 
 

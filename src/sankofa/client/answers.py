@@ -8,7 +8,7 @@ from datetime import date
 from functools import cached_property
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from sankofa.client import frames
 from sankofa.client.errors import InvalidAnswer, TruncatedWarning
@@ -45,11 +45,10 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-Row = dict[str, Any]
-"""A row as the service sends it: days and instants as text, figures exact (int or Decimal)."""
+Row_co = TypeVar("Row_co", covariant=True)
 
 
-def next_page(name: str, page: "Answer") -> dict[str, object]:
+def next_page(name: str, page: "Answer[Any]") -> dict[str, object]:
     """The arguments that lead from one page to the next.
 
     Pages of changes name their edition, so that a copy never mixes two. If it is removed, they raise `Gone`.
@@ -68,8 +67,11 @@ _OPEN: Final = ("IssuerDayRow",)
 """The shape whose rows have additional columns."""
 
 
-class Answer:
-    """An answer of the service. Iterating over it gives its rows."""
+class Answer(Generic[Row_co]):
+    """An answer of the service. Iterating over it gives its rows.
+
+    A row is a dict as the service sends it: days and instants as text, figures exact (int or Decimal).
+    """
 
     def __init__(self, endpoint: Endpoint, reply: Reply, *, limited: bool = True) -> None:
         self._endpoint = endpoint
@@ -107,10 +109,10 @@ class Answer:
         self.request_id: str | None = reply.headers.get("x-request-id")
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Row_co]:
         """The rows in their documented order."""
         if self._json_rows is None:
-            return frames.rows_of(self._stream, self._shape)
+            return cast("list[Row_co]", frames.rows_of(self._stream, self._shape))
         return self._json_rows
 
     @property
@@ -119,7 +121,7 @@ class Answer:
         day = None if self.as_of is None else self.as_of.isoformat()
         return {"_license": self.license, "as_of": day, "edition": self.edition, "truncated": self.truncated}
 
-    def with_pages(self, pages: "list[Answer]") -> "Answer":
+    def with_pages(self, pages: "list[Answer[Row_co]]") -> "Answer[Row_co]":
         """This page and those that follow it, as one answer."""
         whole = copy.copy(self)
         vars(whole).pop("rows", None)
@@ -160,7 +162,7 @@ class Answer:
         frame: polars.DataFrame = frames.to_polars(self._source, self._shape, self.attrs, figures)
         return frame
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[Row_co]:
         return iter(self.rows)
 
     def __len__(self) -> int:
@@ -177,9 +179,9 @@ class Answer:
         return f"<Answer: {self.count} rows of {self._endpoint.path}, edition {self.edition}{more}>"
 
     def _repr_html_(self) -> str:
-        return html_table(repr(self), self.license, self.rows)
+        return html_table(repr(self), self.license, cast("frames.Rows", self.rows))
 
-    def cut_by_tier(self) -> "Answer":
+    def cut_by_tier(self) -> "Answer[Row_co]":
         """This answer, marked as all that the key's tier serves."""
         self._is_cut_by_tier = True
         return self
@@ -205,7 +207,7 @@ class Answer:
 
     @property
     def _source(self) -> frames.Source:
-        return self._columns if self._columns is not None else self.rows
+        return self._columns if self._columns is not None else cast("frames.Rows", self.rows)
 
     @cached_property
     def _shape(self) -> dict[str, str]:
@@ -216,7 +218,7 @@ class Answer:
         if self._columns is not None:
             names = frames.names_of(self._columns)
         else:
-            rows = self.rows
+            rows = cast("frames.Rows", self.rows)
             names = list(rows[0]) if rows else []
         if not names:
             return shapes[0]

@@ -20,7 +20,7 @@ class Client(Session):
     `all` fetches every page and returns them as one answer.
     """
 
-    @asks("/v1/changes", ("ChangeRow",), "since")
+    @asks("/v1/changes", "since")
     def get_changes(
         self,
         *,
@@ -31,7 +31,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.ChangeRow]:
         """Rows added, changed or removed since an earlier edition.
 
         Use it to keep a copy up to date. Pass your copy's edition as `since`; without it, every row is
@@ -43,7 +43,7 @@ class Client(Session):
         current one; a removed edition as `since` is a 410: start again. Needs the starter tier or above.
         """
 
-    @asks("/v1/check", ("CheckRow",))
+    @asks("/v1/check")
     def check_claim(
         self,
         subject: str,
@@ -55,7 +55,7 @@ class Client(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer:
+    ) -> Answer[rows.CheckRow]:
         """Whether a claimed figure was reported, as known on a day.
 
         The answer is one row. `supported`: the latest figure known on `as_of` rounds to the claim as
@@ -65,7 +65,7 @@ class Client(Session):
         currencies are never guessed.
         """
 
-    @asks("/v1/contracts/{ocid}", ("ContractRow",))
+    @asks("/v1/contracts/{ocid}")
     def get_contract(
         self,
         ocid: str,
@@ -73,7 +73,7 @@ class Client(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer:
+    ) -> Answer[rows.ContractRow]:
         """One contracting process as it stood on a day, compiled from its releases up to then.
 
         The answer is one row. `release` is compiled by the merge rules of OCDS 1.1.5, without extensions,
@@ -82,7 +82,7 @@ class Client(Session):
         suppliers that a release replaced. Before its first release, a process has no row.
         """
 
-    @asks("/v1/coverage", ("CoverageRow",))
+    @asks("/v1/coverage")
     def get_coverage(
         self,
         *,
@@ -93,7 +93,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.CoverageRow]:
         """Coverage of each dataset by country and source: count, first and last date, freshness.
 
         Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku,
@@ -101,7 +101,7 @@ class Client(Session):
         is covered.
         """
 
-    @asks("/v1/cross-rates", ("CrossRateRow",))
+    @asks("/v1/cross-rates")
     def get_cross_rates(
         self,
         base: str,
@@ -116,7 +116,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.CrossRateRow]:
         """Exchange rates derived from two published daily rates against a third currency.
 
         No source publishes these rates: `method` is `derived`, and `inputs` names both published rates with
@@ -126,7 +126,7 @@ class Client(Session):
         have no rows.
         """
 
-    @asks("/v1/crosswalk", ("CrosswalkMatchRow",), "ambiguous")
+    @asks("/v1/crosswalk", "ambiguous")
     def find_by_identifier(
         self,
         id_type: rows.IdType,
@@ -138,7 +138,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier; the others need the starter tier or above. A registry number is
@@ -147,7 +147,7 @@ class Client(Session):
         most 20 matches are returned, ordered by service_id.
         """
 
-    @asks("/v1/crosswalk/{service_id}", ("CrosswalkRow",), "withheld_id_types", "crosswalk_loaded")
+    @asks("/v1/crosswalk/{service_id}", "withheld_id_types", "crosswalk_loaded")
     def get_crosswalk(
         self,
         service_id: str,
@@ -159,7 +159,7 @@ class Client(Session):
         known_by: str | None = None,
         proof: rows.Proof | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.CrosswalkRow]:
         """Every identifier held for one organisation.
 
         With `as_of`, those it had on that day. Ordered by id_type, scheme and value. The LEI and the
@@ -168,7 +168,7 @@ class Client(Session):
         are loaded.
         """
 
-    @asks("/v1/entities/{service_id}", ("EntityRow",), "successor", "predecessors")
+    @asks("/v1/entities/{service_id}", "successor", "predecessors")
     def get_entity(
         self,
         service_id: str,
@@ -177,7 +177,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         proof: rows.Proof | None = None,
-    ) -> Answer:
+    ) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
 
         `/v1/search` finds organisations by name. If an id was merged into another, `service_id` is the
@@ -188,7 +188,7 @@ class Client(Session):
         consolidates its accounts. A parent without a record here has only a LEI.
         """
 
-    @asks("/v1/entities/{service_id}/history", ("SpellRow",))
+    @asks("/v1/entities/{service_id}/history")
     def get_entity_history(
         self,
         service_id: str,
@@ -196,7 +196,7 @@ class Client(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer:
+    ) -> Answer[rows.SpellRow]:
         """Every name, status, listing, parent and identifier of an organisation, with first and last days.
 
         One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
@@ -205,8 +205,10 @@ class Client(Session):
         tier gets the LEI only. Ordered by kind, then `from`.
         """
 
-    @asks("/v1/export", ("ExportRow",))
-    def get_export(self, *, edition: str | None = None, known_by: str | None = None) -> Answer:
+    @asks("/v1/export")
+    def get_export(
+        self, *, edition: str | None = None, known_by: str | None = None
+    ) -> Answer[rows.ExportRow]:
         """The Parquet files of the current edition, ordered by name, and where to fetch them.
 
         Open panels are licensed CC-BY-4.0, and anyone can read them by URL without a key. Files of datasets
@@ -216,7 +218,7 @@ class Client(Session):
         needs.
         """
 
-    @asks("/v1/flags", ("FlagRow",))
+    @asks("/v1/flags")
     def get_flags(
         self,
         *,
@@ -230,7 +232,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.FlagRow]:
         """Red flags of contracting processes, buyers and tenderers, as they could be raised on a day.
 
         The indicators are those of Cardinal, with its defaults. The population is every process of the
@@ -241,7 +243,7 @@ class Client(Session):
         indicator, subject_type and subject. The method is explained at `/methodology/signals-v1/red-flags`.
         """
 
-    @asks("/v1/fundamentals/{service_id}", ("FundamentalsRow",))
+    @asks("/v1/fundamentals/{service_id}")
     def get_fundamentals(
         self,
         service_id: str,
@@ -257,7 +259,7 @@ class Client(Session):
         known_by: str | None = None,
         proof: rows.Proof | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
 
         Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample
@@ -266,7 +268,7 @@ class Client(Session):
         valid for its own order only.
         """
 
-    @asks("/v1/fundamentals/{service_id}/matrix", ("FigureMatrixRow", "NthFigureRow"))
+    @asks("/v1/fundamentals/{service_id}/matrix")
     def get_fundamentals_matrix(
         self,
         service_id: str,
@@ -279,7 +281,7 @@ class Client(Session):
         release: str = "all",
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer:
+    ) -> Answer[rows.FundamentalsMatrixRow]:
         """Every vintage of a line item side by side: a row for each period, a column for each release day.
 
         A cell is the figure known on that release day; `date` is the last day of the period. The rest is as
@@ -288,7 +290,7 @@ class Client(Session):
         differ. Ordered by date, then by these.
         """
 
-    @asks("/v1/issuers", ("IssuerRow",))
+    @asks("/v1/issuers")
     def list_issuers(
         self,
         *,
@@ -300,7 +302,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.IssuerRow]:
         """The issuers known on a day: every issuer with a figure that was public by then.
 
         An issuer is listed from the day its first figure became public, and stays even if it is delisted or
@@ -309,7 +311,7 @@ class Client(Session):
         listings of the day. Ordered by country (issuers without a country last), then service_id.
         """
 
-    @asks("/v1/macro", ("MacroAnnualRow", "MacroSeriesRow"), "as_of")
+    @asks("/v1/macro", "as_of")
     def get_macro(
         self,
         *,
@@ -327,7 +329,7 @@ class Client(Session):
         known_by: str | None = None,
         proof: rows.Proof | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
         With `series` or `as_of` the answer is in series mode: the latest vintage of each value known on the
@@ -342,7 +344,7 @@ class Client(Session):
         If it belongs to the other mode, `hint` says so.
         """
 
-    @asks("/v1/metrics/{service_id}", ("MetricsRow",), "omitted", "missing", "basis")
+    @asks("/v1/metrics/{service_id}", "omitted", "missing", "basis")
     def get_metrics(
         self,
         service_id: str,
@@ -356,7 +358,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.MetricsRow]:
         """Every metrics-v1 value for one issuer.
 
         The values are those that `/v1/screen` ranks, with the same rules for `as_of` and `basis`, ordered
@@ -365,7 +367,7 @@ class Client(Session):
         explained at `/methodology/<methodology_ref>`. For information only.
         """
 
-    @asks("/v1/panel", ("IssuerDayRow",), "basis")
+    @asks("/v1/panel", "basis")
     def get_panel(
         self,
         from_: date | str,
@@ -383,7 +385,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.IssuerDayRow]:
         """One row for each issuer and day, with every column as known on that day.
 
         A metric has its value from `/v1/metrics` with `basis=as_known`, a line item the latest full year's
@@ -393,11 +395,7 @@ class Client(Session):
         then service_id and day; with `issuers`, by service_id and day. Needs the starter tier or above.
         """
 
-    @asks(
-        "/v1/proof",
-        ("FundamentalsRow", "CrosswalkRow", "EntityRow", "MacroAnnualRow", "MacroSeriesRow", "TenderRow"),
-        "proof",
-    )
+    @asks("/v1/proof", "proof")
     def get_proof(
         self,
         record_ref: str,
@@ -405,7 +403,7 @@ class Client(Session):
         since_size: int | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer:
+    ) -> Answer[rows.ProofRow]:
         """One row, with the proof that its edition has it.
 
         `proof` has the hashes from the row up to the signed checkpoint of the log of editions. `proof=true`
@@ -414,7 +412,7 @@ class Client(Session):
         answer is a 404.
         """
 
-    @asks("/v1/quality-metrics/{sku}", ("QualityRow",))
+    @asks("/v1/quality-metrics/{sku}")
     def get_quality_metrics(
         self,
         sku: str,
@@ -424,7 +422,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is compared with the floor that its sources set: `PASS`, `FAIL`, or `UNMEASURED` if
@@ -432,7 +430,7 @@ class Client(Session):
         floor is a maximum; for every other measure it is a minimum.
         """
 
-    @asks("/v1/restatements", ("RestatementRow",))
+    @asks("/v1/restatements")
     def get_restatements(
         self,
         *,
@@ -447,7 +445,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.RestatementRow]:
         """Reported figures that replaced earlier ones: from what, to what, when and by which document.
 
         One row for each vintage after the first. `since` and `until` bound the day on which the new figure
@@ -457,7 +455,7 @@ class Client(Session):
         organisation.
         """
 
-    @asks("/v1/screen", ("ScreenRow",), "omitted", "basis")
+    @asks("/v1/screen", "omitted", "basis")
     def get_screen(
         self,
         metric: rows.Metric,
@@ -472,7 +470,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.ScreenRow]:
         """Issuers ranked on a metric.
 
         Each issuer has the value of the latest full year published by `as_of`. A year whose figures were
@@ -482,7 +480,7 @@ class Client(Session):
         service_id. It is not a rating.
         """
 
-    @asks("/v1/search", ("SearchRow",))
+    @asks("/v1/search")
     def search(
         self,
         q: str,
@@ -495,7 +493,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.SearchRow]:
         """Organisations, series and indicators by name or identifier.
 
         Case, accents, legal forms, word order and small typing errors do not matter. Words may be
@@ -506,7 +504,7 @@ class Client(Session):
         day.
         """
 
-    @asks("/v1/series", ("SeriesCatalogueRow",))
+    @asks("/v1/series")
     def list_series(
         self,
         *,
@@ -517,7 +515,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.SeriesCatalogueRow]:
         """The series and annual indicators that `/v1/macro` serves.
 
         Ordered by series, frequency and country. An annual indicator has one row for each country, with
@@ -526,7 +524,7 @@ class Client(Session):
         be incomplete.
         """
 
-    @asks("/v1/series/{series}/matrix", ("MatrixRow", "NthReleaseRow"))
+    @asks("/v1/series/{series}/matrix")
     def get_series_matrix(
         self,
         series: str,
@@ -538,7 +536,7 @@ class Client(Session):
         country: str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer:
+    ) -> Answer[rows.SeriesMatrixRow]:
         """Every vintage of a series side by side: a row for each date, a column for each release day.
 
         A cell is the value known on that release day, as `/v1/macro` returns it with `as_of`. Every release
@@ -549,7 +547,7 @@ class Client(Session):
         one with `country`.
         """
 
-    @asks("/v1/series/{series}/revisions", ("SeriesRevisionsRow",))
+    @asks("/v1/series/{series}/revisions")
     def get_series_revisions(
         self,
         series: str,
@@ -557,7 +555,7 @@ class Client(Session):
         as_of: date | str | None = None,
         edition: str | None = None,
         known_by: str | None = None,
-    ) -> Answer:
+    ) -> Answer[rows.SeriesRevisionsRow]:
         """How far the values of a series were revised after their first release: size, bias, time to final.
 
         One row for each frequency and country under the key, computed from the vintages known on `as_of`.
@@ -565,7 +563,7 @@ class Client(Session):
         have no evidenced release day. Ask for the series `WDI:<indicator>:<alpha-3 country>`.
         """
 
-    @asks("/v1/series/{series}/vintages", ("SeriesReleaseRow",))
+    @asks("/v1/series/{series}/vintages")
     def get_series_vintages(
         self,
         series: str,
@@ -575,7 +573,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.SeriesReleaseRow]:
         """The days on which values of a series were released, and how many each added or changed.
 
         Newest first, then by frequency and country where several series share the key. A release that
@@ -583,7 +581,7 @@ class Client(Session):
         release day.
         """
 
-    @asks("/v1/shared/facts", ("FactRow",), "as_of")
+    @asks("/v1/shared/facts", "as_of")
     def get_shared_facts(
         self,
         *,
@@ -597,7 +595,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
         Give exactly one of `entity_id` and `country`. For an organisation, `entity_id` selects its AF-FUND
@@ -612,7 +610,7 @@ class Client(Session):
         reported it, not from the day of the award. `entity_name` is today's name, whatever the `as_of`.
         """
 
-    @asks("/v1/signals/procurement-demand", ("ProcurementDemandRow",), "basis", rows_under="observations")
+    @asks("/v1/signals/procurement-demand", "basis", rows_under="observations")
     def get_procurement_demand(
         self,
         *,
@@ -626,30 +624,14 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
 
         Has months closed by `as_of` only, computed from releases dated by then. Ordered by month
         descending, then category. The method is at `/methodology/signals-v1/procurement-demand`.
         """
 
-    @asks(
-        "/v1/signals/{signal_key}",
-        (
-            "ProcurementDemandRow",
-            "FundamentalsFactorsRow",
-            "FundamentalsQualityRow",
-            "FundamentalsRevisionsRow",
-            "IssuerPersistenceRow",
-            "MacroMomentumRow",
-            "PublicBuyerConcentrationRow",
-            "RedFlagsRow",
-            "SupplierIssuerDemandRow",
-            "TenderAwardConcentrationRow",
-        ),
-        "basis",
-        rows_under="observations",
-    )
+    @asks("/v1/signals/{signal_key}", "basis", rows_under="observations")
     def get_signal(
         self,
         signal_key: str,
@@ -661,7 +643,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.SignalRow]:
         """One published signal panel.
 
         Each panel has its own columns: `/methodology/signals-v1/<signal_key>` explains them, their order
@@ -669,8 +651,10 @@ class Client(Session):
         fundamentals-revisions and issuer-persistence.
         """
 
-    @asks("/v1/sources", ("SourceRow",))
-    def get_sources(self, *, edition: str | None = None, known_by: str | None = None) -> Answer:
+    @asks("/v1/sources")
+    def get_sources(
+        self, *, edition: str | None = None, known_by: str | None = None
+    ) -> Answer[rows.SourceRow]:
         """Publishers of the data, their licences and attributions.
 
         Lists every source with rows in the edition, ordered by source_id. `first_date` and `last_date` are
@@ -679,7 +663,7 @@ class Client(Session):
         locked view lists the sources known on its day, with the rows known then, and counts to that day.
         """
 
-    @asks("/v1/statements/{service_id}", ("StatementFigureRow", "WideStatementRow"))
+    @asks("/v1/statements/{service_id}")
     def get_statement(
         self,
         service_id: str,
@@ -694,7 +678,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.StatementRow]:
         """The statements of one issuer: one figure per line item and period.
 
         Each figure is the reported one that the metrics use, in one accounting standard and one currency
@@ -707,7 +691,7 @@ class Client(Session):
         tiers everything.
         """
 
-    @asks("/v1/tender-parties", ("TenderPartyRow",))
+    @asks("/v1/tender-parties")
     def get_resolved_parties(
         self,
         *,
@@ -719,7 +703,7 @@ class Client(Session):
         edition: str | None = None,
         known_by: str | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
 
         `service_id` is set if an identifier matches, or a name that only one organisation of the country
@@ -728,7 +712,7 @@ class Client(Session):
         that they are organisations are withheld; `org_evidence` says why a party is served.
         """
 
-    @asks("/v1/tenders", ("TenderRow", "CompactTenderRow"), "filters")
+    @asks("/v1/tenders", "filters")
     def search_tenders(
         self,
         *,
@@ -753,7 +737,7 @@ class Client(Session):
         known_by: str | None = None,
         proof: rows.Proof | None = None,
         all: bool = False,
-    ) -> Answer:
+    ) -> Answer[rows.TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. Pass `next_cursor` back verbatim with the same
@@ -763,8 +747,8 @@ class Client(Session):
         left out. People are withheld: `withheld_parties` counts them.
         """
 
-    @asks("/v1/usage", ("UsageRow",))
-    def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer:
+    @asks("/v1/usage")
+    def get_usage(self, *, edition: str | None = None, known_by: str | None = None) -> Answer[rows.UsageRow]:
         """Usage and limits of the key, including this request.
 
         Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say

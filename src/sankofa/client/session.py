@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from functools import wraps
 from pathlib import Path
 from string import Formatter
-from types import TracebackType
+from types import GenericAlias, TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -24,13 +24,14 @@ from typing import (
     ParamSpec,
     Self,
     TypeVar,
+    get_args,
     overload,
 )
 
 import httpx
 
 from sankofa.client import frames
-from sankofa.client.answers import Answer, Row, next_page
+from sankofa.client.answers import Answer, next_page
 from sankofa.client.errors import Unauthorized, UpgradeRequired
 from sankofa.client.exchange import (
     COLUMNS,
@@ -114,7 +115,7 @@ class SessionBase(ABC):
     async def _pause(self, seconds: float) -> None:
         """Wait before the next attempt."""
 
-    async def _asked(self, name: str, /, **arguments: object) -> Answer:
+    async def _asked(self, name: str, /, **arguments: object) -> Answer[Any]:
         everything = arguments.pop("all", False)
         if lookup := to_look_up(arguments.get("service_id")):
             arguments["service_id"] = await self._identify(*lookup)
@@ -124,8 +125,8 @@ class SessionBase(ABC):
         reply = await self._exchange(question(ENDPOINTS[name], arguments, accept))
         return Answer(ENDPOINTS[name], reply, limited=arguments.get("limit") is not None)
 
-    async def _every_page(self, name: str, arguments: dict[str, object]) -> Answer:
-        pages: list[Answer] = []
+    async def _every_page(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
+        pages: list[Answer[Any]] = []
         following: dict[str, object] = {"limit": PAGE, **given_only(arguments)}
         try:
             while not pages or pages[-1].next_cursor is not None:
@@ -179,25 +180,25 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-Method = Callable[Concatenate[Any, P], Answer]
+Method = Callable[Concatenate[Any, P], T]
 
 
-def asks(
-    path: str, shapes: tuple[str, ...], *members: str, rows_under: str = "data"
-) -> Callable[[Method[P]], Method[P]]:
+def asks(path: str, *members: str, rows_under: str = "data") -> Callable[[Method[P, T]], Method[P, T]]:
     """Declares a method that sends its arguments to an endpoint.
 
-    `shapes` are those of its rows, `members` the members of its envelope besides the common ones.
+    `members` are the members of its envelope besides the common ones. The return type names its rows.
     """
     in_path = tuple(name for _, name, _, _ in Formatter().parse(path) if name)
 
-    def declare(method: Method[P]) -> Method[P]:
+    def declare(method: Method[P, T]) -> Method[P, T]:
         name, signature = method.__name__, inspect.signature(method)
+        (rows,) = get_args(signature.return_annotation)
+        shapes = tuple(shape.__name__ for shape in get_args(rows) or (rows,))
         ENDPOINTS[name] = Endpoint(path, in_path, rows_under, shapes, members)
 
         @wraps(method)
-        def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Answer:
-            answer: Answer = session._ask(name, **_given(signature, args, kwargs))
+        def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            answer: T = session._ask(name, **_given(signature, args, kwargs))
             return answer
 
         return ask
@@ -205,22 +206,25 @@ def asks(
     return declare
 
 
-def row_by_row(method: Method[P]) -> Callable[Concatenate[Any, P], Iterator[Row]]:
+def row_by_row(
+    method: Callable[Concatenate[Any, P], Answer[T]],
+) -> Callable[Concatenate[Any, P], Iterator[T]]:
     """The method `iter_changes` for a method `get_changes`: same parameters, one row at a time."""
     name, signature = method.__name__, inspect.signature(method)
 
     @wraps(method)
-    def iterate(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[Row]:
+    def iterate(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         arguments = _given(signature, args, kwargs)
         del arguments["all"]  # always every page
-        every: Iterator[Row] = session._each_row(name, **arguments)
+        every: Iterator[T] = session._each_row(name, **arguments)
         return every
 
     own = f"iter_{name.partition('_')[2] or name}"
     iterate.__name__, iterate.__qualname__ = own, f"Client.{own}"
     iterate.__doc__ = f"Every row of `{name}`, one after another; `limit` applies to each page."
+    (row,) = get_args(signature.return_annotation)
     described: Any = iterate
-    described.__signature__ = signature.replace(return_annotation=Iterator[Row])
+    described.__signature__ = signature.replace(return_annotation=GenericAlias(Iterator, (row,)))
     return iterate
 
 

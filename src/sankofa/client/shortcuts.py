@@ -38,7 +38,7 @@ def to_look_up(identifier: object) -> tuple[str, str] | None:
     return NAME, identifier.strip()
 
 
-def service_id_of(identifier: str, matches: Answer) -> str:
+def service_id_of(identifier: str, matches: Answer[Any]) -> str:
     """The only organisation in the crosswalk's answer. Raises UnknownIdentifier."""
     ids: list[str] = sorted({row["service_id"] for row in matches.rows})
     if len(ids) == 1:
@@ -47,7 +47,7 @@ def service_id_of(identifier: str, matches: Answer) -> str:
     raise UnknownIdentifier(why, ids)
 
 
-def named_by(text: str, matches: Answer) -> str:
+def named_by(text: str, matches: Answer[Any]) -> str:
     """The only organisation with exactly this name, or with this ticker on any exchange.
 
     Raises UnknownIdentifier with the nearest names.
@@ -72,7 +72,7 @@ def _is_exact(text: str, row: Any) -> bool:
 Engine = Literal["polars", "duckdb"]
 
 
-def scan(manifest: Answer, name: str, engine: Engine) -> Any:
+def scan(manifest: Answer[Any], name: str, engine: Engine) -> Any:
     """Every file of a panel as one lazy frame or relation. Raises NotOpen.
 
     Each URL names the edition of the manifest, so that a publication during the read cannot mix two
@@ -106,7 +106,7 @@ def series_key(series: object) -> str:
     return series
 
 
-def by_date(series: str, answer: Answer, figures: Figures) -> "pandas.DataFrame":
+def by_date(series: str, answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
     """The observations of one series, by date, the oldest first. Raises UnknownSeries."""
     nearest, hint = answer.members.get("nearest"), answer.members.get("hint")
     if hint is not None:
@@ -117,7 +117,7 @@ def by_date(series: str, answer: Answer, figures: Figures) -> "pandas.DataFrame"
     return _values_first(answer.to_pandas(figures=figures).set_index("date").sort_index(), "value")
 
 
-def by_period(answer: Answer, figures: Figures) -> "pandas.DataFrame":
+def by_period(answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
     """A wide statement: a row for each line item, a column for each period, newest first.
 
     `attrs["cells"]` has the concept, vintage and source of each figure, by line item and period.
@@ -129,7 +129,7 @@ def by_period(answer: Answer, figures: Figures) -> "pandas.DataFrame":
     return wide
 
 
-def by_release(answer: Answer, figures: Figures) -> "pandas.DataFrame":
+def by_release(answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
     """A vintage matrix: a row for each date, a column for each release day; or `available_at` and `value`."""
     frame = answer.to_pandas(figures=figures)
     wide = frame.drop(columns=[name for name in PROVENANCE if name in frame.columns]).set_index("date")
@@ -140,7 +140,7 @@ def by_release(answer: Answer, figures: Figures) -> "pandas.DataFrame":
     return wide
 
 
-def universe_frame(answer: Answer) -> "pandas.DataFrame":
+def universe_frame(answer: Answer[Any]) -> "pandas.DataFrame":
     """The issuers of a day, by service_id."""
     return _values_first(answer.to_pandas().set_index("service_id"))
 
@@ -177,7 +177,7 @@ class FeatureJoin:
         others = {*self.series, *self.metrics}
         self.line_items = [name for name in self._features if name not in others]
         self.service_ids: dict[str, str] = {}
-        self.observed: dict[tuple[str, date], Answer] = {}
+        self.observed: dict[tuple[str, date], Answer[Any]] = {}
         self._rows: defaultdict[str, list[Any]] = defaultdict(list)
 
     @property
@@ -203,7 +203,7 @@ class FeatureJoin:
         days = sorted(set(cast("list[date]", self._days)))
         return [(name, day) for name in self.series for day in days]
 
-    def add(self, panel: Answer) -> None:
+    def add(self, panel: Answer[Any]) -> None:
         for row in panel.rows:  # ordered by day
             self._rows[row["service_id"]].append(row)
 
