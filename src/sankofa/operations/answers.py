@@ -20,7 +20,7 @@ from sankofa.engines.block_file import BoundedCache
 from sankofa.model.errors import ABSENCES, Problem, Unauthorized
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
-from sankofa.operations.contract import MEMBERS, Answer, Operation
+from sankofa.operations.contract import MEMBERS, Answer, Encoded, Operation
 from sankofa.operations.parameter_types import JsonSchema
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
         f'{"" if answer.as_of is msgspec.UNSET else _as_of(answer.as_of)}"edition":{edition_id},'
         f'"truncated":{"true" if selection.truncated else "false"},"absent":'
     )
-    members: list[bytes | msgspec.Raw] = [b"null" if answer.absent is None else _encode(answer.absent)]
+    members: list[bytes | memoryview] = [b"null" if answer.absent is None else _encode(answer.absent)]
     for name, value in answer.members.items():
-        encoded = value if isinstance(value, msgspec.Raw) else b"null" if value is None else _encode(value)
-        members += (_member(name), encoded)
+        members.append(_member(name))
+        members += value if type(value) is Encoded else (b"null" if value is None else _encode(value),)
     return b"".join((_opening(operation.rows_under), *slices, rest.encode(), *members, b"}"))
 
 

@@ -44,6 +44,10 @@ BASIS: Final[dict[str, JsonSchema]] = {
 """The schema of `basis` in the envelope."""
 
 
+class Encoded(tuple[bytes | memoryview, ...]):
+    """A member of the envelope that is JSON already, in slices to be joined."""
+
+
 async def no_such_edition(edition_id: str) -> Edition:
     raise NotFound(f"edition: {edition_id} was never published here.")
 

@@ -24,7 +24,7 @@ from sankofa.model.provenance import FUND, TENDER
 from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, State, decoder_of, panel_key, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
-from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answer, Call, Encoded, operation
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
@@ -168,7 +168,7 @@ async def get_metrics(
     members = {
         "basis": applied,
         "omitted": omitted,
-        "missing": msgspec.Raw(b"[%b]" % missing),
+        "missing": Encoded((b"[%b]" % missing,)),
         **await predecessor_hint(edition, key, selection, call.today),
     }
     answer = page.answer(selection, _ORDER, as_of=page.day, members=members)

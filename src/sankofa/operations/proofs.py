@@ -26,7 +26,7 @@ from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.provenance import FUND, MACRO, ORGANISATIONS, TENDER
 from sankofa.model.rows import CrosswalkRow, EntityRow, FundamentalsRow, MacroAnnualRow, MacroSeriesRow, Row
 from sankofa.model.signed_notes import consistency_path, inclusion_path
-from sankofa.operations.contract import MEMBERS, Answer, Call, Operation, Parameter, operation
+from sankofa.operations.contract import MEMBERS, Answer, Call, Encoded, Operation, Parameter, operation
 from sankofa.operations.parameter_types import Choice, Text, Whole
 from sankofa.operations.service import Service
 
@@ -148,13 +148,15 @@ def _proving(operation: Operation, service: Service) -> Operation:
 
 async def _proof(
     dataset: str, service: Service, call: Call, answer: Answer, since_size: int | None
-) -> msgspec.Raw:
+) -> Encoded:
     edition = call.edition
     if answer.edition_id not in (None, edition.id):
         edition = await call.edition_for_cursor(answer.edition_id or "")
-    served = answer.selection.rows.removeprefix(b",")
+    slices = answer.selection.slices
+    if answer.selection.between != b",":
+        slices = (answer.selection.rows.removeprefix(b","),)
     if dataset == "macro":
-        dataset = _MACRO[b'"series":' in served]
+        dataset = _MACRO[b'"series":' in b"".join(slices)]
     logged = await _logged(service, edition, since_size)
     try:
         opened = await open_tree(edition, dataset)
@@ -163,13 +165,13 @@ async def _proof(
     # Older versions wrote trees without it.
     if not (secret := opened.tree.secret or service.settings.row_secret()):
         raise NotFound(f"proof: this node cannot prove rows of edition {edition.id}.")
-    reader = TreeReader(edition, feed_of(dataset), opened, secret)
+    reader = TreeReader(edition, opened, secret)
     try:
-        own = await reader.proofs(served)
+        own = await reader.proofs(slices)
     except RowNotHashed as other:
         raise InvalidParameter("proof", str(other)) from None
     head = msgspec.json.encode({"dataset": dataset, "edition": edition.id, **logged})
-    return msgspec.Raw(b'%b,"rows":[%b]}' % (head[:-1], b",".join(own)))
+    return Encoded((head[:-1], b',"rows":[', *own, b"]}"))
 
 
 async def _logged(service: Service, edition: Edition, since_size: int | None = None) -> dict[str, object]:

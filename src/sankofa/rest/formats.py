@@ -32,7 +32,7 @@ from sankofa.edition.read.row_forms import RowForm
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers, weights_in
-from sankofa.operations.contract import Answer, Operation
+from sankofa.operations.contract import Answer, Encoded, Operation
 
 if TYPE_CHECKING:
     import pyarrow
@@ -269,8 +269,8 @@ def _arrow(
 
 
 def _plain(value: object) -> object:
-    """A member as JSON; parts of it may already be encoded."""
-    return msgspec.json.decode(msgspec.json.encode(value))
+    """A member as JSON; it may already be encoded."""
+    return msgspec.json.decode(b"".join(value) if isinstance(value, Encoded) else msgspec.json.encode(value))
 
 
 def _members(answer: Answer, edition: Edition) -> dict[str, str]:

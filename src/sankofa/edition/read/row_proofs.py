@@ -14,16 +14,18 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b, sha256
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from sankofa.edition.format.keys import TENDERS_PER_BLOCK, annual_key
+from sankofa.edition.format.row_blocks import RowSlice
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.changes import FEEDS, Feed, RowsByName, identified
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints, in_thread_if_large
+from sankofa.engines.block_file import BoundedCache
 from sankofa.engines.record_file import RecordFile, pack_record
 from sankofa.model.days import FOREVER, parse_day
 from sankofa.model.signed_notes import HASH_BYTES, inclusion_path, levels_above, root_of
@@ -248,8 +250,9 @@ def decode_row_trees(content: bytes) -> dict[str, RowTree]:
     return msgspec.msgpack.decode(content, type=dict[str, RowTree])
 
 
-_GROUPS: Final = 64
-"""Groups whose proofs a worker caches, 120 KB each."""
+_PLACES: Final = 2 * 64 * _GROUP
+"""Rows of 64 groups that a worker caches, twice each: by the row as served and by its salt. A group takes
+100 KB."""
 _SEARCHES_PER_YIELD: Final = 256
 _SEPARATORS: Final = ("|", ",", ":")
 """Separator of a key's parts if the key is not a JSON list."""
@@ -263,45 +266,44 @@ class RowNotHashed(Exception):
 class OpenTree(NamedTuple):
     """A tree, its upper levels, and the first keys of its groups."""
 
+    feed: Feed
     tree: RowTree
     above: list[Sequence[bytes]]
     names: list[bytes]
 
 
 class _Group(NamedTuple):
-    """Neighbouring rows of a tree, as served."""
+    """Neighbouring rows of a tree, as served, and their proofs."""
 
-    number: int
-    rows: Sequence[bytes]
-    proofs: Sequence[bytes]
-    places: Mapping[bytes | int, int]
-    """The position of each row, by its salt and by its hash in this process."""
-    text: bytes
-    """The rows, joined by commas."""
+    rows: bytes
+    """Joined by commas."""
     starts: Sequence[int]
-    """Where each row begins in the text, and where a row after the last would."""
-
-    def place_of(self, row: bytes) -> int | None:
-        place = self.places.get(hash(row))
-        return None if place is None or self.rows[place] != row else place
+    """Where each row begins, and where a row after the last would."""
+    proofs: memoryview
+    """Joined by commas."""
+    proof_starts: Sequence[int]
 
     def rows_in(self, served: bytes, at: int, first: int) -> int:
         """How many consecutive rows are the same there. No JSON object is a prefix of another one."""
         begin, left = self.starts[first], len(served) - at
-        if left < len(self.text) - begin:
-            if self.text.startswith(served[at:], begin):
+        if left < len(self.rows) - begin:
+            if self.rows.startswith(memoryview(served)[at:], begin):
                 return bisect_right(self.starts, begin + left) - first
-        elif served.startswith(self.text[begin:], at):
-            return len(self.rows) - first
+        elif served.startswith(memoryview(self.rows)[begin:], at):
+            return len(self.starts) - 1 - first
         count = 0
-        for row in self.rows[first:]:
-            if not served.startswith(row, at):
+        for start, end in pairwise(self.starts[first:]):
+            if not served.startswith(memoryview(self.rows)[start : end - 1], at):
                 break
-            count, at = count + 1, at + len(row) + 1
+            count, at = count + 1, at + end - start
         return count
 
+    def proofs_of(self, first: int, count: int) -> memoryview:
+        return self.proofs[self.proof_starts[first] : self.proof_starts[first + count] - 1]
 
-_NO_ROWS: Final = _Group(-2, (), (), {}, b"", (0,))
+
+_Place = tuple[_Group, int]
+"""The group of a row, and its number there."""
 
 
 def feed_of(dataset: str) -> Feed:
@@ -323,13 +325,13 @@ async def open_tree(edition: Edition, dataset: str) -> OpenTree:
 
 def _opened(edition: Edition, dataset: str) -> OpenTree:
     tree = decode_row_trees(edition.row_trees())[dataset]
-    return OpenTree(tree, levels_above(tree.hashes()), [name.encode() for name, _ in tree.starts])
+    names = [name.encode() for name, _ in tree.starts]
+    return OpenTree(feed_of(dataset), tree, levels_above(tree.hashes()), names)
 
 
 async def row_by_ref(edition: Edition, record_ref: str) -> bytes | None:
     """The figure with this record_ref, as served; None if there is none. Raises RowNotHashed."""
-    feed = feed_of("fundamentals")
-    tree = (await open_tree(edition, feed.dataset)).tree
+    feed, tree, *_ = await open_tree(edition, "fundamentals")
     if len(tree.refs) < tree.count * REF_BYTES:
         raise RowNotHashed(f"edition {edition.id} was published by an older version: ask with proof=true")
     for index in _with_ref(tree, record_ref, 0, tree.count):
@@ -411,87 +413,81 @@ async def _rows(edition: Edition, feed: Feed, key: str, part: int = 0) -> RowsBy
 class TreeReader:
     """Proves rows of one edition in the tree of their dataset."""
 
-    def __init__(self, edition: Edition, feed: Feed, opened: OpenTree, secret: bytes) -> None:
+    def __init__(self, edition: Edition, opened: OpenTree, secret: bytes) -> None:
         self._edition = edition
-        self._feed = feed
-        self._tree, self._above, self._names = opened
+        self._feed, self._tree, self._above, self._names = opened
         self._secret = secret
-        self._groups = edition.cache("row groups", _GROUPS)
+        self._places: BoundedCache[int | bytes, _Place] = edition.cache("row places", _PLACES)
+        """By the hash of a row in this process, and by its salt."""
         self._rows: dict[str, list[bytes]] = {}
-        self._served: list[bytes] = []
 
-    async def proofs(self, served: bytes) -> list[bytes]:
-        """The proof of each of these rows, in JSON. Raises RowNotHashed."""
-        proofs: list[bytes] = []
-        group, at = _NO_ROWS, 0
+    async def proofs(self, slices: Iterable[RowSlice]) -> list[bytes | memoryview]:
+        """The proofs of the rows in these slices as JSON, to be joined. Raises RowNotHashed."""
+        proofs: list[bytes | memoryview] = []
         yield_points = YieldPoints(_SEARCHES_PER_YIELD)
-        while at < len(served):
-            row = served[at : served.find(b"}", at) + 1]
-            place = group.place_of(row)
-            if place is None:
-                group = self._groups.get((self._feed.dataset, group.number + 1), _NO_ROWS)
-                place = group.place_of(row)
-            if place is None:
-                await yield_points.step()
-                if (fields := _fields(row)) is None:  # it ended at the end of a nested object
-                    row = (await self._split_once(served))[len(proofs)]
-                    fields = msgspec.json.decode(row, type=_Place)
-                group, place = await self._find(row, fields)
-            proofs.append(group.proofs[place])
-            at, place = at + len(row) + 1, place + 1
-            same = group.rows_in(served, at, place)  # usually the next rows are those of the group
-            proofs += group.proofs[place : place + same]
-            at += group.starts[place + same] - group.starts[place]
-        return proofs
+        for row_slice in slices:
+            served, at = bytes(row_slice), 0
+            nested: Mapping[int, bytes] = {}
+            while at < len(served):
+                row = nested.get(at) or served[at : served.find(b"}", at) + 1]
+                known = self._places.get(hash(row))
+                if known is None:
+                    await yield_points.step()
+                    if not nested and not _is_object(row):  # the brace ends an object within it
+                        nested = await in_thread_if_large(len(served), _rows_by_start, served)
+                        continue
+                    known = await self._find(row)
+                group, place = known
+                same = group.rows_in(served, at, place)  # usually the next rows are those of the group
+                proofs += b",", group.proofs_of(place, same or 1)
+                at += group.starts[place + same] - group.starts[place] if same else len(row) + 1
+        return proofs[1:]
 
-    async def _split_once(self, served: bytes) -> list[bytes]:
-        if not self._served:
-            self._served = await in_thread_if_large(len(served), split_rows, served)
-        return self._served
+    async def _find(self, row: bytes) -> _Place:
+        salt = salts_of(canonical_rows(row), self._secret)[0]
+        known = self._places.get(salt)
+        if known is None:
+            for number in await self._groups_of(msgspec.json.decode(row, type=_Fields)):
+                await self._read_group(number)
+                if (known := self._places.get(salt)) is not None:
+                    break
+            else:
+                raise RowNotHashed(
+                    "a row is not in the log in this form: the log has every vintage of reported figures, "
+                    "and other rows as known today; ask without as_of"
+                )
+        self._places.put(hash(row), known)
+        return known
 
-    async def _find(self, row: bytes, fields: "_Place") -> tuple[_Group, int]:
-        """The group with a row, and its place there."""
-        salt = b""
-        for number in await self._groups_of(fields):
-            name = self._feed.dataset, number
-            if (group := self._groups.get(name)) is None:
-                group = await self._group(number)
-                self._groups.put(name, group)
-            if (place := group.place_of(row)) is None:
-                salt = salt or salts_of(canonical_rows(row), self._secret)[0]
-                place = group.places.get(salt)
-            if place is not None:
-                return group, place
-        raise RowNotHashed(
-            "a row is not in the log in this form: the log has every vintage of reported figures, and "
-            "other rows as known today; ask without as_of"
-        )
-
-    async def _groups_of(self, place: "_Place") -> Iterable[int]:
+    async def _groups_of(self, fields: "_Fields") -> Iterable[int]:
         """The numbers of the groups that may have a row."""
-        key, width = place.key(self._feed.dataset), self._tree.width
+        key, width = fields.key(self._feed.dataset), self._tree.width
         first = max(bisect_left(self._names, key.encode()) - 1, 0)
         end = bisect_right(self._names, key.encode())
         if self._feed.kind == "tender" and first + 1 < end:
             begin = (first + 1) * width - self._tree.starts[first + 1][1]
             days = DayRows(await self._edition.numbers("tender_day", key, keep=True))
-            one, other = days.rows_of(parse_day(place.release_date[:10]).toordinal())
+            one, other = days.rows_of(parse_day(fields.release_date[:10]).toordinal())
             return range((begin + one) // width, (begin + other - 1) // width + 1)
-        if place.record_ref and self._tree.refs:
-            own = _with_ref(self._tree, place.record_ref, first * width, end * width)
+        if fields.record_ref and self._tree.refs:
+            own = _with_ref(self._tree, fields.record_ref, first * width, end * width)
             return (index // width for index in own)
         return range(first, end)
 
-    async def _group(self, number: int) -> _Group:
+    async def _read_group(self, number: int) -> None:
         (name, passed), width = self._tree.starts[number], self._tree.width
         rows = await self._rows_of(name, passed, passed + width)
-        async for key, _ in keys_of(self._feed, self._edition, name):
-            if len(rows) >= width:
-                break
-            rows += await self._rows_of(key, 0, width - len(rows))
+        if len(rows) < width:
+            async for key, _ in keys_of(self._feed, self._edition, name):
+                rows += await self._rows_of(key, 0, width - len(rows))
+                if len(rows) >= width:
+                    break
         above = b"".join(map(_listed, inclusion_path(self._above, number)))
         size = sum(map(len, rows))
-        return await in_thread_if_large(size, _proofs, number, rows, self._secret, number * width, above)
+        group, salts = await in_thread_if_large(size, _group, rows, self._secret, number * width, above)
+        for place, (row, salt) in enumerate(zip(rows, salts, strict=True)):
+            self._places.put(hash(row), (group, place))
+            self._places.put(salt, (group, place))
 
     async def _rows_of(self, key: str, first: int, end: int) -> list[bytes]:
         """The rows [first, end) of a key. A key's rows are read once, as a whole; not for tenders."""
@@ -502,9 +498,9 @@ class TreeReader:
         return self._rows[key][first:end]
 
 
-def _proofs(number: int, rows: Sequence[bytes], secret: bytes, first: int, above: bytes) -> _Group:
-    """The proofs of the rows of a group; `first` is the index of its first row. `above` leads from the group
-    to the root."""
+def _group(rows: Sequence[bytes], secret: bytes, first: int, above: bytes) -> tuple[_Group, list[bytes]]:
+    """The group of these rows and the salts; `first` is the index of the first row. `above` leads from the
+    group to the root."""
     canonical = canonical_rows(b",".join(rows))
     salts = salts_of(canonical, secret)
     paths = [above]
@@ -515,18 +511,26 @@ def _proofs(number: int, rows: Sequence[bytes], secret: bytes, first: int, above
         b'{"index":%d,"salt":%b"path":[%b]}' % (index, _listed(salt), path[:-1])
         for index, (salt, path) in enumerate(zip(salts, paths, strict=True), first)
     ]
-    places = {
-        one: place for place, names in enumerate(zip(map(hash, rows), salts, strict=True)) for one in names
-    }
-    starts = [0, *accumulate(len(row) + 1 for row in rows)]
-    return _Group(number, rows, proofs, places, b",".join(rows), starts)
+    joined = memoryview(b",".join(proofs))
+    return _Group(b",".join(rows), _starts(rows), joined, _starts(proofs)), salts
 
 
-def _fields(row: bytes) -> "_Place | None":
+def _starts(texts: Sequence[bytes]) -> list[int]:
+    """Where each text begins if they are joined by commas, and where one after the last would."""
+    return list(accumulate((len(text) + 1 for text in texts), initial=0))
+
+
+def _rows_by_start(rows: bytes) -> dict[int, bytes]:
+    split = split_rows(rows)
+    return dict(zip(_starts(split), split, strict=False))
+
+
+def _is_object(row: bytes) -> bool:
     try:
-        return msgspec.json.decode(row, type=_Place)
+        msgspec.json.decode(row, type=_Fields)
     except msgspec.DecodeError:
-        return None
+        return False
+    return True
 
 
 def _listed(content: bytes) -> bytes:
@@ -534,7 +538,7 @@ def _listed(content: bytes) -> bytes:
     return b'"%b",' % b2a_base64(content, newline=False)
 
 
-class _Place(msgspec.Struct):
+class _Fields(msgspec.Struct):
     """The fields that lead to the key of a row."""
 
     service_id: str = ""
