@@ -106,4 +106,5 @@ BUNDLED = Path(str(files("sankofa").joinpath("sample")))
 
 def publish_without_rates(home: Path, **settings: str) -> None:
     """Take it into a HOME, and publish it."""
-    publish_files(home, *((source, BUNDLED / path) for source, path in SAMPLE.files), **settings)
+    taken = [(source, BUNDLED / path) for source, path in SAMPLE.files if source != "ecb-fx"]
+    publish_files(home, *taken, **settings)

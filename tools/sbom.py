@@ -48,8 +48,6 @@ _SPELLINGS: Final = {
     "MIT License": "MIT",
     "LGPL": "LGPL-2.1-or-later",
 }
-_FROM_THE_LICENCE_FILE: Final = {"currencyconverter": "Apache-2.0"}
-"""Distributions that declare none and ship its text."""
 _ELSEWHERE: Final = {
     "async-timeout": "Python before 3.11.3",
     "httpx2-jsfetch": "emscripten",
@@ -183,7 +181,7 @@ def _licence(name: str) -> str:
         spelled = _SPELLINGS.get(text, text)
         if spelled in PERMISSIVE | WEAK_COPYLEFT:
             return str(spelled)
-    return str(_FROM_THE_LICENCE_FILE.get(name, short.partition("\n")[0] or (classes[0] if classes else "")))
+    return str(short.partition("\n")[0] or (classes[0] if classes else ""))
 
 
 def main(arguments: list[str]) -> int:

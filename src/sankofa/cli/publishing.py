@@ -4,18 +4,14 @@ Worlds pass through the same pipeline as all other data. The starter world is re
 sample world is fictional. The two never share an edition.
 """
 
-import csv
 import hashlib
-import io
 import os
 import sys
-import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import click
@@ -236,17 +232,10 @@ def _first(lines: list[str], most: int) -> list[str]:
     return [*lines[: most - 1], f"and {len(lines) - most + 1} more (`sankofa publish --verbose` prints all)"]
 
 
-_RATES_FILE: Final = ("currency_converter", "eurofxref-hist.zip")
-"""The only real part of the sample: the history of ECB rates bundled with this package."""
-_CURRENCIES: Final = ("USD", "GBP", "ZAR")
-"""The currencies of the sample: all forty would make it slow to build."""
-
-
 class BundledWorld(NamedTuple):
     """A data folder of the package."""
 
     name: str
-    with_ecb_rates: bool = False
 
     @property
     def files(self) -> list[tuple[str, str]]:
@@ -256,11 +245,10 @@ class BundledWorld(NamedTuple):
 
     @property
     def sources(self) -> frozenset[str]:
-        rates = ("ecb-fx",) if self.with_ecb_rates else ()
-        return frozenset((*(source for source, _ in self.files), *rates))
+        return frozenset(source for source, _ in self.files)
 
 
-SAMPLE: Final = BundledWorld("sample", with_ecb_rates=True)
+SAMPLE: Final = BundledWorld("sample")
 STARTER: Final = BundledWorld("starter")
 
 
@@ -275,12 +263,8 @@ def publish_world(
         if (current := store.list_editions().current) is not None:
             return (publish_edition(settings) if _has_older_layout(store, current) else None), []
     _refuse_to_mix(settings, world)
-    with ExitStack() as stack:
-        folder = stack.enter_context(as_file(files("sankofa").joinpath(world.name)))
+    with as_file(files("sankofa").joinpath(world.name)) as folder:
         summaries = [ingest_files(settings, source, [folder / path]) for source, path in world.files]
-        if world.with_ecb_rates:
-            scratch = Path(stack.enter_context(TemporaryDirectory()))
-            summaries.append(ingest_files(settings, "ecb-fx", [_ecb_rates(scratch)]))
     return publish_edition(settings), summaries
 
 
@@ -301,22 +285,6 @@ def _refuse_to_mix(settings: Settings, world: BundledWorld) -> None:
                 f"HOME ({settings.home}) holds data of the {other.name} world: "
                 f"use another SANKOFA_HOME for the {world.name} world"
             )
-
-
-def _ecb_rates(folder: Path) -> Path:
-    """The ECB's file with a few of its columns."""
-    package, archive = _RATES_FILE
-    with as_file(files(package).joinpath(archive)) as path, zipfile.ZipFile(path) as archive_file:
-        (name,) = archive_file.namelist()
-        rows: Iterator[dict[str, str]] = csv.DictReader(
-            io.TextIOWrapper(archive_file.open(name), "utf-8"), skipinitialspace=True
-        )
-        target = folder / name
-        with target.open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, ["Date", *_CURRENCIES], extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(rows)
-    return target
 
 
 _if_empty = click.option(
