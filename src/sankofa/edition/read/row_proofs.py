@@ -11,10 +11,11 @@ import re
 from binascii import b2a_base64
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from hashlib import blake2b, sha256
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -24,14 +25,17 @@ from sankofa.edition.format.row_blocks import RowSlice
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.changes import FEEDS, Feed, RowsByName, identified
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.yield_points import YieldPoints, in_thread_if_large
+from sankofa.edition.read.yield_points import YieldPoints, event_loop, in_thread_if_large
 from sankofa.engines.block_file import BoundedCache
-from sankofa.engines.record_file import RecordFile, pack_record
+from sankofa.engines.checked_file import FileStates
+from sankofa.engines.edition_reader import EditionReader, OpenParts
+from sankofa.engines.record_file import PackedRecord, pack_record
 from sankofa.model.days import FOREVER, parse_day
-from sankofa.model.signed_notes import HASH_BYTES, inclusion_path, levels_above, root_of
+from sankofa.model.signed_notes import HASH_BYTES, inclusion_path, joined_root, levels_above, root_of
 
 SALT_BYTES: Final = 16
 _GROUP: Final = 64
+_GROUP_BYTES: Final = _GROUP * HASH_BYTES
 _TENDERS_AT_ONCE: Final = 4096
 _FIRST_KEYS: Final = 8
 _KEYS_AT_ONCE: Final = 4096
@@ -51,6 +55,12 @@ _read_rows: Final = msgspec.json.Decoder(
 _split: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _sorted: Final = msgspec.json.Encoder(order="sorted").encode
 _encode: Final = msgspec.json.Encoder().encode
+
+
+HashTask = tuple[str, list[tuple[str, bytes]]]
+"""A dataset, and some of its keys with their digests."""
+HashedKey = tuple[str, str, bytes, PackedRecord]
+"""The dataset of a key, the key, its digest and its leaves."""
 
 
 class RowTree(msgspec.Struct, frozen=True):
@@ -176,12 +186,16 @@ def _own(feed: Feed, key: str, rows: list[bytes]) -> list[bytes]:
 
 async def keys_of(feed: Feed, edition: Edition, behind: str = "") -> AsyncIterator[tuple[str, bytes]]:
     at_once = _FIRST_KEYS
-    while digests := await edition.digests(feed.kind, behind, at_once):
-        for key, digest in digests:
-            if not (feed.aliases and key.startswith(feed.aliases)):
-                yield key, digest
-        behind = digests[-1][0]
+    while page := await edition.digests(feed.kind, behind, at_once):
+        for one in own_keys(feed, page):
+            yield one
+        behind = page[-1][0]
         at_once = min(2 * at_once, _KEYS_AT_ONCE)
+
+
+def own_keys(feed: Feed, page: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Keys that do not lead to the rows of another key."""
+    return (one for one in page if not (feed.aliases and one[0].startswith(feed.aliases)))
 
 
 async def state_of(edition: Edition, feed: Feed) -> bytes:
@@ -194,39 +208,59 @@ async def state_of(edition: Edition, feed: Feed) -> bytes:
     return state.digest()
 
 
-async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: RecordFile | None = None) -> RowTree:
-    """Hash every row, except those of keys whose leaves are kept."""
-    has_refs = feed.identity == ("record_ref",)
-    size = HASH_BYTES + REF_BYTES * has_refs
+@contextmanager
+def hashing(folder: Path, seal: str | None, secret: bytes) -> Iterator[Callable[[HashTask], list[HashedKey]]]:
+    """Hashes the rows of some keys in a process of its own."""
+    reader = EditionReader(folder, OpenParts(FileStates()), seal)
+    with closing(Edition(folder.name, reader)) as edition, event_loop() as loop:
+        yield lambda task: loop.run_until_complete(hash_keys(edition, secret, task))
+
+
+async def hash_keys(edition: Edition, secret: bytes, task: HashTask) -> list[HashedKey]:
+    dataset, keys = task
+    feed = feed_of(dataset)
+    return [
+        (dataset, key, digest, pack_record({_LEAVES: await _leaves(edition, feed, secret, key)}))
+        for key, digest in keys
+    ]
+
+
+async def _leaves(edition: Edition, feed: Feed, secret: bytes, key: str) -> bytes:
+    """The hash of each row of a key; then the first bytes of each record_ref, if the rows have one."""
+    leaves: list[bytes] = []
+    refs: list[bytes] = []
+    async for rows in _pieces(feed, edition, key):
+        leaves += leaves_of(rows, salts_of(rows, secret))
+        refs += map(_ref, rows) if _has_refs(feed) else ()
+    return b"".join(leaves + refs)
+
+
+def _has_refs(feed: Feed) -> bool:
+    return feed.identity == ("record_ref",)
+
+
+async def row_tree(
+    edition: Edition, feed: Feed, secret: bytes, kept: Callable[[str, str], bytes] | None = None
+) -> RowTree:
+    """Hash every row; `kept` has the leaves of every key already, if given."""
+    size = HASH_BYTES + REF_BYTES * _has_refs(feed)
     count = 0
     refs: list[bytes] = []
     groups: list[bytes] = []
     starts: list[tuple[str, int]] = []
-    pending: list[bytes] = []
-    async for key, digest in keys_of(feed, edition):
-        stored = kept.carry(key, digest) if kept is not None and digest else None
-        if stored is not None:
-            known = stored.part(_LEAVES)
-        else:
-            new: list[bytes] = []
-            own: list[bytes] = []
-            async for rows in _pieces(feed, edition, key):
-                new += leaves_of(rows, salts_of(rows, secret))
-                own += map(_ref, rows) if has_refs else ()
-            known = b"".join(new + own)
-            if kept is not None:
-                kept.put(key, digest, pack_record({_LEAVES: known}))
-        end = len(known) // size * HASH_BYTES
-        leaves = [known[at : at + HASH_BYTES] for at in range(0, end, HASH_BYTES)]
-        refs.append(known[end:])
-        starts += [(key, number) for number in range(-count % _GROUP, len(leaves), _GROUP)]
-        count += len(leaves)
-        pending += leaves
-        whole = len(pending) // _GROUP * _GROUP
-        groups += [root_of(pending[at : at + _GROUP]) for at in range(0, whole, _GROUP)]
-        del pending[:whole]
+    pending = b""
+    async for key, _ in keys_of(feed, edition):
+        known = await _leaves(edition, feed, secret, key) if kept is None else kept(key, _LEAVES)
+        own = len(known) // size
+        refs.append(known[own * HASH_BYTES :])
+        starts += [(key, number) for number in range(-count % _GROUP, own, _GROUP)]
+        count += own
+        pending += known[: own * HASH_BYTES]
+        whole = len(pending) // _GROUP_BYTES * _GROUP_BYTES
+        groups += [joined_root(pending[at : at + _GROUP_BYTES]) for at in range(0, whole, _GROUP_BYTES)]
+        pending = pending[whole:]
     if pending:
-        groups.append(root_of(pending))
+        groups.append(joined_root(pending))
     return RowTree(count, b"".join(groups), starts, b"".join(refs), secret, _GROUP)
 
 

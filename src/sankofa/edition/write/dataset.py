@@ -314,9 +314,19 @@ def load_declarations() -> None:
 
 @cache
 def datasets() -> tuple[Dataset, ...]:
-    """Every dataset, in the order of the build."""
+    """Every dataset, in the order of the build: those of macro values last, whose columns are derived
+    meanwhile."""
     load_declarations()
-    return in_order(_DATASETS.values())
+    ordered = in_order(_DATASETS.values())
+    last: set[str] = set()
+    for one in ordered:
+        if reads_macro(one) or not last.isdisjoint((*one.needs, *one.tallies)):
+            last.add(one.kind)
+    return tuple(sorted(ordered, key=lambda one: one.kind in last))
+
+
+def reads_macro(one: Dataset) -> bool:
+    return not {Input.MACRO, Input.ANNUAL, Input.SERIES}.isdisjoint(one.reads or ())
 
 
 def in_order(declared: Iterable[Dataset]) -> tuple[Dataset, ...]:

@@ -18,8 +18,10 @@ Each process reads the facts of its issuers through its own connection and sends
 reads the same rows as the build, even during an ingest (`ledger.generations.CaptureFilter`).
 """
 
+import pickle  # nosec B403
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing, contextmanager, nullcontext
 from functools import cache, partial
 from hashlib import blake2b
@@ -29,6 +31,7 @@ from importlib.resources.abc import Traversable
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final, NamedTuple, cast, get_type_hints
 
 import msgspec
@@ -271,7 +274,7 @@ def _group_record(
 
 class MacroParts:
     """The parts of every group of macro columns: published series by key, annual tables by country and
-    indicator."""
+    indicator. They are derived in the background if there are processes."""
 
     def __init__(
         self,
@@ -284,16 +287,22 @@ class MacroParts:
         self._metadata = MacroMetadata(ledger)
         self._cache = RecordFile(path)
         self._names: list[str] = []
-        anew = self._anew(ledger)
         make = partial(_group_record, self._metadata, captures)
         # mypy does not see through a partial class.
         job: Job = partial(nullcontext, make)  # type: ignore[assignment]
-        self._cache.fill(
-            processes.derive(job, make, anew, attrgetter("values")) if processes else map(make, anew)
-        )
+        self._derived: Future[None] | None = None
+        if processes is None:
+            self._cache.fill(map(make, self._anew(ledger)))
+        else:
+            # A ledger has one thread, so all tasks are read first, into a file.
+            tasks = _spooled(self._anew(ledger))
+            derive = partial(processes.derive, job, make, tasks, attrgetter("values"))
+            self._derived = processes.in_background(lambda: self._cache.fill(derive()))
 
     def parts(self, kind: str) -> Iterator[bytes]:
         """The parts of all groups for a dataset or table; groups without one are left out."""
+        if self._derived is not None:
+            self._derived.result()
         return filter(None, (self._cache.read(name, kind) for name in self._names))
 
     def counts(self) -> Iterator[MacroCounts]:
@@ -315,6 +324,17 @@ class MacroParts:
             captures = {capture_id: self._captures[capture_id] for *_, capture_id, _, _ in column.rows}
             key.update(_write((column, sorted(captures.items()), self._metadata.of_code(column.code))))
         return key.digest()
+
+
+def _spooled(tasks: Iterable[_GroupTask]) -> Iterator[_GroupTask]:
+    """Writes tasks to a file, and returns them one by one."""
+    file = TemporaryFile()  # noqa: SIM115 - it ends with the last task
+    number = 0
+    for task in tasks:
+        pickle.dump(task, file)
+        number += 1
+    file.seek(0)
+    return (pickle.load(file) for _ in range(number))  # nosec B301  # noqa: S301 - ours
 
 
 def _groups(columns: Iterable[_StoredColumn]) -> Iterator[list[_StoredColumn]]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ import msgspec
 from sankofa.edition.format import keys
 from sankofa.edition.write.checks import refuse_rows
 from sankofa.edition.write.context import BuildContext, with_reasons
-from sankofa.edition.write.dataset import datasets
+from sankofa.edition.write.dataset import datasets, reads_macro
 from sankofa.edition.write.reuse import BuildRecord
 from sankofa.edition.write.tables import tables
 from sankofa.edition.write.worker_processes import WorkerProcesses
@@ -57,11 +57,11 @@ def publish(
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
     `issuer_cache` is a folder for results that the next build may reuse; `processes` derive issuers and macro
-    columns, and are closed. One publication runs at a time: `waiting` is called while another runs, and the
+    columns, and end with it. One publication runs at a time: `waiting` is called while another runs, and the
     ledger is read after it. `log` records the edition. Raises EditionError if the pointer would move back, or
     a rollback moved it meanwhile.
     """
-    with store.exclusive("publish", waiting), without_cycle_collection():
+    with store.exclusive("publish", waiting), without_cycle_collection(), processes or nullcontext():
         if log is not None:
             log.update(attest=False)  # the last publication may have been killed before this
         before = store.list_editions().current
@@ -74,11 +74,7 @@ def publish(
                 processes=processes,
                 match_threshold=match_threshold,
             )
-            try:
-                manifest = _build(store, context, progress)
-            finally:
-                if processes is not None:
-                    processes.close()
+            manifest = _build(store, context, progress)
             del context  # before garbage collection resumes, which would scan all of it
         store.open(
             manifest["edition"], check_all=True
@@ -193,6 +189,8 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
     files: ParquetFiles | None = None
     try:
         reuse = Reuse(context, writer)
+        if any(reads_macro(one) and one.kind not in reuse.records for one in datasets()):
+            _begun = context.macro  # derived in the background
         files = ParquetFiles(writer.files, context, reused=reuse.records)
         dataset_writer = DatasetWriter(writer, files, reuse, context.withdrawn_rows)
         for dataset in datasets():

@@ -1,7 +1,7 @@
-"""Worker processes of a build: they derive issuers and macro columns while it goes on.
+"""Worker processes of a publication: they derive issuers and macro columns, and hash rows.
 
-They start once, for the first task that is large enough, and always end with the build. A worker is given a
-few tasks at a time and sends back one result for each.
+They start once, for the first task that is large enough, and always end with the publication. A worker is
+given a few tasks at a time and sends back one result for each.
 """
 
 import gc
@@ -11,6 +11,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain, islice
 from multiprocessing import resource_tracker
@@ -53,6 +54,21 @@ class WorkerProcesses:
         self._number = number
         self._least_figures = least_figures
         self._workers: list[_Worker] = []
+        self._thread = ThreadPoolExecutor(1, "deriving")
+
+    def __enter__(self) -> "WorkerProcesses":
+        return self
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        if failure is not None:
+            for worker in self._workers:
+                worker.process.terminate()  # also ends the work in the background
+        self._thread.shutdown(cancel_futures=True)
+        self.close()
+
+    def in_background(self, work: Callable[[], None]) -> Future[None]:
+        """Do work that uses the processes while this thread goes on; it must not use them until the end."""
+        return self._thread.submit(work)
 
     def derive(
         self, job: Job, alone: Callable[[T], R], tasks: Iterable[T], figures: Callable[[T], int]
@@ -69,7 +85,7 @@ class WorkerProcesses:
         for task in tasks:
             waiting.append(task)
             total += figures(task)
-            if total >= self._least_figures and len(waiting) > 1:
+            if (self._workers or total >= self._least_figures) and len(waiting) > 1:
                 try:
                     yield from self._derived(job, chain(waiting, tasks))
                 except BaseException:
