@@ -3,20 +3,11 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Literal, NamedTuple, Protocol
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
 
 from sankofa.replication.stores import only_follows
 from sankofa.settings import Settings
@@ -31,24 +22,17 @@ def print_json(rows: object) -> None:
 
 
 def print_table(headings: Sequence[str], lines: Sequence[Sequence[str]], *, figures: bool = False) -> None:
-    """A table with headings. On a terminal they are bold and cells wrap; elsewhere each row is one line.
+    """A table with headings, which are bold on a terminal.
 
     With `figures`, all columns but the first are right-aligned.
     """
-    if sys.stdout.isatty():
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for n, heading in enumerate(headings):
-            table.add_column(heading, overflow="fold", justify="right" if figures and n else "left")
-        for line in lines:
-            table.add_row(*(cell.replace("[", "\\[") for cell in line))
-        Console().print(table)
-        return
     widths = [max(len(line[n]) for line in (headings, *lines)) for n in range(len(headings))]
-    for line in (headings, *lines):
+    for number, line in enumerate((headings, *lines)):
         padded = [
             cell.rjust(widths[n]) if figures and n else cell.ljust(widths[n]) for n, cell in enumerate(line)
         ]
-        click.echo("  ".join(padded).rstrip())
+        text = "  ".join(padded).rstrip()
+        click.echo(text if number else click.style(text, bold=True))
 
 
 class Advance(Protocol):
@@ -59,24 +43,15 @@ class Advance(Protocol):
 
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Advance]:
-    """A bar on a terminal, with counts, the time taken and the time left; nothing anywhere else."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    """A bar on a terminal, with counts and the time left; nothing anywhere else."""
+    if not sys.stderr.isatty():
         yield lambda name, number=1: None
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(title, total=total)
+    with click.progressbar(repeat(0), length=total, label=title, show_pos=True, file=sys.stderr) as bar:
 
         def advance(name: str, number: int = 1, /) -> None:
-            progress.update(task, description=f"{title}: {name}", advance=number)
+            bar.label = f"{title}: {name}"
+            bar.update(number)
 
         yield advance
 
