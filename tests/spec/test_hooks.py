@@ -36,12 +36,15 @@ class Receiver:
     def __init__(self) -> None:
         self.attempts: list[tuple[float, str, dict[str, str], bytes, int]] = []
         self.statuses: list[int] = []
+        self.refused = b""
+        """A body with these bytes is answered with 503."""
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 status = receiver.statuses.pop(0) if receiver.statuses else 204
+                status = 503 if receiver.refused and receiver.refused in body else status
                 fields = {name.lower(): value for name, value in self.headers.items()}
                 receiver.attempts.append((time.monotonic(), self.path, fields, body, status))
                 self.send_response(status)
@@ -137,6 +140,18 @@ def test_new_releases_are_sent_in_order_though_the_address_and_the_service_fail(
         until(lambda: len(receiver.accepted("/editions")) >= 2)
     # At least once: a message that was not confirmed before the service stopped may come again.
     assert list(dict.fromkeys(ids(receiver.accepted("/za")))) == "B1-1 B2-1 B0-1 D1-1 D2-1 D3-1".split()
+    # Refused until the service stopped, and another edition published meanwhile: the same message.
+    for name, refused in (("E-1", True), ("F-1", False)):
+        time.sleep(1.1)
+        desk.ingest("portal-za", f"{name}.json", [release(name[0], "2025-08-01T10:00:00Z")])
+        desk.publish()
+        receiver.refused = b'"E-1"' if refused else b""
+        with LiveServer(desk.home, workers=1, hooks_private="true", **desk.settings):
+            until(lambda: any(name.encode() in one[3] for one in receiver.attempts))  # noqa: B023
+    bodies: dict[str, set[bytes]] = {}
+    for _, _, fields, body, _ in receiver.attempts:
+        bodies.setdefault(fields["webhook-id"], set()).add(body)
+    assert [len(same) for same in bodies.values()] == [1] * len(bodies)
 
 
 @pytest.mark.deep

@@ -300,10 +300,12 @@ class Delivery:
         target = cursor.target if cursor.target in served else listed.current
         if target is None or target == cursor.edition:
             return
-        sent = cursor.sent if target == cursor.target else 0
+        if target != cursor.target:  # noted first, so that a message is the same in each attempt
+            cursor = HookCursor(cursor.logged, cursor.edition, target)
+            write_cursor(self._folder, self._hook.id, cursor)
         before = cursor.edition if cursor.edition in served else ""
         messages = asyncio.run(self._rows(store, before, target, cursor.edition))
-        for number, message in enumerate(messages[sent:], sent + 1):
+        for number, message in enumerate(messages[cursor.sent :], cursor.sent + 1):
             yield message, HookCursor(cursor.logged, cursor.edition, target, number)
         write_cursor(self._folder, self._hook.id, HookCursor(cursor.logged, target))
 
