@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from sankofa.engines.keyvalue import open_keyvalue
 from sankofa.settings import Settings
-from tests.live import COMMAND, run
+from tests.live import COMMAND, LiveServer, run, succeed
 
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
 
@@ -29,6 +30,34 @@ def test_a_statement_is_printed_as_it_was_known_on_a_day(sample_home: Path) -> N
     assert {row["value_reported"] for row in rows if row["restated"] and row["line_item"] == "revenue"} == {
         147348157000
     }
+
+
+@pytest.mark.rule("WEB-11")
+def test_a_figure_in_another_currency_than_the_heading_has_its_unit_beside_it(tmp_path: Path) -> None:
+    columns = (
+        "line_item,value,currency,period_start,period_end,available_at,"
+        "entity,legal_name,country,period_type,document"
+    )
+    same = "registry:ZA-CIPC:2001/000001/06,Two Moneys Ltd,ZA,FY,report"
+    rows = [
+        f"{item},{value},{money},{y}-01-01,{y}-12-31,{y + 1}-04-01,{same}"
+        for y, money in ((2018, "USD"), (2019, "ZAR"), (2020, "ZAR"))
+        for item, value in (("revenue", f"{y}000"), ("profit", "7000"))
+    ]
+    home, filed = tmp_path / "home", tmp_path / "filed.csv"
+    filed.write_text("\n".join([columns, *rows]))
+    succeed(home, "ingest", "--strict", "filings", filed)
+    succeed(home, "publish")
+    title, _, revenue, profit, *_ = run(home, "show", "Two Moneys Ltd").stdout.splitlines()
+    assert title.endswith("(ZAR, in thousands)")
+    assert revenue.split() == ["revenue", "2,020", "2,019", "2,018", "USD"]
+    assert profit.split() == ["profit", "7", "7", "7", "USD"]
+    with LiveServer(home) as live:
+        found = live.http.get("/search?q=Two+Moneys+Ltd", follow_redirects=True).text
+        page = live.http.get(re.search(r"/company/DC[0-9A-F]{24}", found)[0]).text  # type: ignore[index]
+    table = page.split('class="statement"')[1]
+    cells = [table.split(f'value="{figure}"')[1].split("</td>")[0] for figure in (2018000, 2020000)]
+    assert ["USD</span>" in cell for cell in cells] == [True, False]
 
 
 @pytest.mark.rule("WEB-11")

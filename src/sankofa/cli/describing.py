@@ -33,7 +33,7 @@ from sankofa.replication.stores import open_fresh_store
 from sankofa.rest.openapi import describe
 from sankofa.settings import explain, load
 from sankofa.sources.registry import load_sources
-from sankofa.web.data import StatementTable, arrange, is_money, scaled
+from sankofa.web.data import StatementTable, arrange, scaled, unit_beside
 from sankofa.web.languages import language
 
 _NEEDED: Final = ("subject", "period", "value", "date")
@@ -250,10 +250,8 @@ def _print(name: str, day: date, table: StatementTable) -> None:
     for item, cells in table.lines:
         line = [item.replace("_", " ")]
         for row in cells:
-            figure = "" if row is None else english.figure(scaled(row, table.scale))
-            if row is not None and not is_money(row) and row["unit"]:
-                figure += f" {row['unit']}"
-            line.append(figure + (" restated" if row is not None and row["restated"] else ""))
+            words = [] if row is None else [english.figure(scaled(row, table.scale)), unit_beside(row, table)]
+            line.append(" ".join(filter(None, [*words, "restated" if row and row["restated"] else ""])))
         lines.append(line)
     click.echo(f"{title} ({unit})")
     print_table(headings, lines, figures=True)

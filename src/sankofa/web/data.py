@@ -293,13 +293,18 @@ def _weight(row: Row, currency: str | None) -> tuple[bool, str]:
     return row["currency_reported"] == currency, row["available_at"]
 
 
-def is_money(row: Row) -> bool:
+def _is_money(row: Row) -> bool:
     return row["currency_reported"] is not None and row["line_item"] not in _PER_SHARE
+
+
+def unit_beside(row: Row, table: StatementTable) -> str:
+    """The unit to write beside a figure; empty if it is the currency in the heading of the table."""
+    return "" if _is_money(row) and row["currency_reported"] == table.currency else row["unit"] or ""
 
 
 def _scale(rows: Iterable[Row]) -> int:
     """The largest scale that keeps every digit."""
-    values = [row["value_reported"] for row in rows if is_money(row) and row["value_reported"] is not None]
+    values = [row["value_reported"] for row in rows if _is_money(row) and row["value_reported"] is not None]
     for scale in _SCALES:
         if values and all(value % scale == 0 for value in values):
             return scale
@@ -308,7 +313,7 @@ def _scale(rows: Iterable[Row]) -> int:
 
 def reading_scale(table: StatementTable) -> int:
     """Millions or thousands, depending on the largest figure of a table."""
-    shown = (row for _, line in table.lines for row in line if row and is_money(row))
+    shown = (row for _, line in table.lines for row in line if row and _is_money(row))
     largest = max((abs(row["value_reported"] or 0) for row in shown), default=0)
     return next((scale for scale in _SCALES if largest >= 100 * scale), 1)
 
@@ -316,11 +321,11 @@ def reading_scale(table: StatementTable) -> int:
 def for_reading(row: Row, scale: int) -> Decimal | None:
     """The figure of a row as shown in its table, before rounding."""
     value = row["value_reported"]
-    return None if value is None else Decimal(value) / (scale if is_money(row) else 1)
+    return None if value is None else Decimal(value) / (scale if _is_money(row) else 1)
 
 
 def scaled(row: Row, scale: int) -> Decimal | int | None:
     value = row["value_reported"]
-    if value is None or not is_money(row):
+    if value is None or not _is_money(row):
         return value  # type: ignore[no-any-return]
     return value // scale if isinstance(value, int) else value / scale

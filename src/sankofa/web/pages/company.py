@@ -15,7 +15,7 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS, line_item
 from sankofa.web import data
 from sankofa.web.charts import Chart, KnownValue, heat_map, small_line, step_chart
-from sankofa.web.data import StatementTable, arrange, for_reading, is_money, reading_scale
+from sankofa.web.data import StatementTable, arrange, for_reading, reading_scale, unit_beside
 from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
@@ -128,7 +128,7 @@ async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, A
         "table": table,
         "truncated": truncated,
         "for_reading": for_reading,
-        "is_money": is_money,
+        "unit_beside": unit_beside,
         "figure_address": _figure_address,
     }
 
