@@ -34,7 +34,7 @@ class Series(NamedTuple):
     """Alpha-2; empty if the series covers no single country."""
 
 
-class SeriesReport(NamedTuple):
+class SeriesReport(msgspec.Struct, frozen=True, gc=False):
     """One value in one release (`model.vintages.Reported`)."""
 
     value: str | None

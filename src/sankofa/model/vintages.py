@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntFlag
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 from sankofa.model.days import FOREVER
 
 
@@ -41,7 +43,7 @@ class Mode(IntFlag):
 _AS_REPORTED, _HISTORY, _IN_FORCE = int(Mode.AS_REPORTED), int(Mode.ALL), int(Mode.LATEST | Mode.ALL)
 
 
-class Vintage(NamedTuple, Generic[R]):
+class Vintage(msgspec.Struct, Generic[R], frozen=True, gc=False):
     """One vintage of a figure: the report that first gave it, and the report that replaced it."""
 
     number: int

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.row_blocks import Entry, when
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import Row
@@ -220,7 +220,7 @@ def encode_columns(
         batch = rows[at : at + _ROWS_IN_A_BATCH]
         values = zip(*map(msgspec.structs.astuple, batch), strict=True)
         column_values = [_digits(v) if c.type is Decimal else v for c, v in zip(columns, values, strict=True)]
-        column_values += zip(*(entry[1:] for entry in entries[at : at + _ROWS_IN_A_BATCH]), strict=True)
+        column_values += zip(*map(when, entries[at : at + _ROWS_IN_A_BATCH]), strict=True)
         column_values += [list(map(say, batch)) for say in also.values()]
         arrays = [pyarrow.array(v, field.type) for v, field in zip(column_values, schema, strict=True)]
         sink = pyarrow.BufferOutputStream()

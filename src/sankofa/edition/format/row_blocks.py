@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
-from operator import sub
+from operator import attrgetter, sub
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -39,7 +39,7 @@ _SIZE = _HEADER.size
 _DAY = struct.Struct("<i")
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One row on the wire, and when it is visible."""
 
     row: bytes
@@ -49,7 +49,9 @@ class Entry(NamedTuple):
     tag: int = 0
 
 
-_ALWAYS = Entry(b"")[1:]
+when = attrgetter("first", "until", "modes", "tag")
+"""When an entry is visible."""
+_ALWAYS = when(Entry(b""))
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 RowSlice = bytes | memoryview
@@ -76,7 +78,7 @@ def _block(entries: list[Entry]) -> tuple[bytes, bytes]:
 
     A single row that is always visible has no index; most small records of an edition are such rows.
     """
-    if len(entries) == 1 and entries[0][1:] == _ALWAYS:
+    if len(entries) == 1 and when(entries[0]) == _ALWAYS:
         return b"", entries[0].row
     ends = array("I")
     position = -1
@@ -254,7 +256,7 @@ def row_columns(block: Block) -> RowColumns:
     """The index of a block by column (see `Entry` and `row_ends`)."""
     index, rows = block
     if not index:
-        _, first, until, modes, tag = Entry(b"")
+        first, until, modes, tag = _ALWAYS
         return RowColumns([first], [until], [len(rows)], bytes((modes,)), bytes((tag,)))
     count = _HEADER.unpack_from(index)[0]
     numbers = memoryview(index)[_SIZE : _SIZE + 12 * count].cast("i").tolist()
