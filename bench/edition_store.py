@@ -1,4 +1,4 @@
-"""Where a benchmark has its ledger: in a file of its home, or in a PostgreSQL of its own."""
+"""The ledger of a benchmark: a file of its home, or its own PostgreSQL server."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,19 +11,19 @@ from tests.services import PostgresServer, postgres_binaries
 
 
 class EditionStore(Protocol):
-    """What the editions take, in bytes and in processor time."""
+    """The cost of editions in bytes and processor time."""
 
     settings: dict[str, str]
-    """Of the commands that work on it."""
+    """Environment for the commands that use it."""
 
     def sizes(self) -> dict[str, int]:
-        """Bytes by name of what there is."""
+        """Sizes in bytes, by name."""
 
     def cpu_seconds(self) -> float:
-        """What its server has spent so far."""
+        """Processor time of its server so far."""
 
     def told(self, cpu: float) -> str:
-        """A remark on what its server spent."""
+        """A remark on the processor time of its server."""
 
 
 class _Files(EditionStore):
@@ -54,7 +54,7 @@ class _Database(_Files):
         self._server = server
 
     def cpu_seconds(self) -> float:
-        """Of the server and of every connection that there is or was."""
+        """Processor time of the server and all its connections, past ones too."""
         assert self._server.process is not None
         root = psutil.Process(self._server.process.pid)
         times = root.cpu_times()

@@ -1,4 +1,4 @@
-"""What the organisation gate lets through, and how fast: names per second, and the share served by label.
+"""The speed of the organisation gate in names per second, and the share it serves by label.
 
     python bench/gate.py [folder of labelled names]
 

@@ -35,7 +35,7 @@ print(f"parse: read {facts},")
 
 
 class Cost(NamedTuple):
-    """What a command took, alone on its core or not."""
+    """The cost of a command, alone on its core or not."""
 
     output: str
     seconds: float

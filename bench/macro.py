@@ -166,7 +166,7 @@ def _key(number: int) -> str:
 
 
 def _paths(series: int) -> dict[str, list[str]]:
-    """What is asked, in another order each time; 50 rows each."""
+    """The questions, in another order each time, of 50 rows each."""
     numbers = list(range(series))
     random.Random(3).shuffle(numbers)
     past, until = f"as_of={_PAST_DAY}", f"to={_PAST_DAY - timedelta(days=2000)}"

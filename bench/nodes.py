@@ -105,7 +105,7 @@ def _figures(contender: Contender, question: Question) -> list[object]:
 
 
 def _processor_seconds(stores: dict[str, str]) -> float:
-    """Of Redis, by its own account."""
+    """Processor time of Redis, as it reports it."""
     address = urlsplit(stores["SANKOFA_USAGESTORE"])
     with socket.create_connection((address.hostname or "", address.port or 0)) as link:
         link.sendall(b"INFO cpu\r\n")

@@ -227,8 +227,8 @@ def published_home(scale: Scale, *, fresh: bool = False) -> Path:
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    """What the commands run under: this home, and nothing else of the caller's settings. Modules are compiled
-    once, as in an installation, whatever the caller has Python do."""
+    """The environment of commands: this home, and none of the caller's other settings. Modules are compiled
+    once, as in an installation."""
     inherited = {
         name: value
         for name, value in os.environ.items()

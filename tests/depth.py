@@ -1,4 +1,4 @@
-"""What a default run leaves out: the tests marked `deep`, and those marked `ci` but in .ci/run.
+"""Leaves out tests marked `deep`, and outside of .ci/run those marked `ci`.
 
 A test is deep where it costs much and a cheaper one shows its rule too, and for CI where it costs much and
 few changes break it. Both run wherever every round is tried (TEST_ALL_ROUNDS=1, as in `make test-all` and

@@ -19,7 +19,7 @@ print(json.dumps(told, default=str))
 
 
 def foreign(script: str, **asked: Any) -> Any:
-    """What a script put into `told`; it finds what it is given in `asked`."""
+    """Runs a script and returns its `told`; the script reads its input from `asked`."""
     if not (_PYTHON.parent.parent / ".clients").exists():
         missing("other people's clients are not installed: make foreign")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What takes long to make and is not changed: made once for all test workers."""
+"""Fixtures that are slow to build and never change, built once for all test workers."""
 
 import fcntl
 import os

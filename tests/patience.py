@@ -106,5 +106,5 @@ atexit.register(_LOOP.close)
 
 
 def wait(steps: Coroutine[Any, Any, T]) -> T:
-    """What the steps return."""
+    """The results of the steps."""
     return _LOOP.run_until_complete(steps)

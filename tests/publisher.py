@@ -26,7 +26,7 @@ class Asked:
 
 @dataclass
 class Document:
-    """What stands under a path."""
+    """The document at a path."""
 
     content: bytes
     headers: dict[str, str] = field(default_factory=dict)
@@ -296,7 +296,7 @@ class Proxy:
         self._drop()
 
     def cut(self) -> None:
-        """Whatever is sent from now on, by either side, arrives nowhere; connections are still accepted."""
+        """From now on nothing that either side sends arrives. Connections are still accepted."""
         self._cut.set()
 
     def mend(self) -> None:

@@ -67,7 +67,7 @@ class Durable(RedisServer):
         return [self.binary, str(settings)]
 
     def lines(self) -> list[str]:
-        """What its file says before anybody else writes there."""
+        """The original text of its file."""
         return [
             "bind 127.0.0.1",
             f"port {self.port}",

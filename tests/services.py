@@ -89,7 +89,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where a client connects."""
+        """The address for clients."""
         raise NotImplementedError
 
     @property

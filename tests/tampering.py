@@ -1,4 +1,4 @@
-"""What tests change past the code: files of an edition, its signed note, the seals of a ledger."""
+"""Changes files of an edition, its signed note and the seals of a ledger behind the code's back."""
 
 import json
 from contextlib import closing
@@ -41,7 +41,7 @@ def seal_again(settings: Settings) -> None:
 
 
 def read_note(place: Path) -> Publication:
-    """What the note there says, whoever signed it."""
+    """The text of the note, without checking its signature."""
     heading, _, text = note_text((place / NOTE).read_bytes()).partition("\n")
     assert heading == "sankofa/editions/v1"
     return msgspec.json.decode(text, type=Publication)

@@ -39,7 +39,7 @@ def rounds(few: int, more: int, most: int | None = None, *, here: int | None = N
 
 
 class Trial:
-    """What one test tries, and what came of it."""
+    """The tries of one test, and their outcomes."""
 
     def __init__(self, name: str) -> None:
         self.name = name

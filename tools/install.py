@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def _pip() -> list[str]:
-    """That of the environment, or the one of the Python that it was made with."""
+    """The pip of the environment, or of the Python that created it."""
     if _has_pip():
         return [sys.executable, "-m", "pip"]
     outside = getattr(sys, "_base_executable", sys.executable)

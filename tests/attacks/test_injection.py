@@ -83,7 +83,7 @@ HOSTILE = (
 TYPED: tuple[Any, ...] = (
     None, True, 0, -1, 2**63, 2**200, 1.5, 1e308, [], ["x"], {}, {"$gt": ""}, [[[[[]]]]], "x" * 20_000,
 )  # fmt: skip
-"""What only a tool can be given."""
+"""Values that only a tool can receive."""
 ENDPOINTS = [operation for operation in operations() if operation.path]
 
 
@@ -105,7 +105,7 @@ def least(parameters: dict[str, Parameter]) -> dict[str, Any]:
 
 
 def addresses(operation: Operation) -> Iterator[tuple[str, str]]:
-    """What is attacked, and the path and query of each attack."""
+    """The targets, with the path and query of each attack."""
     for name in (*operation.parameters, "edition", "cursor", "format"):
         for value in HOSTILE:
             arguments = {**least(dict(operation.parameters)), name: value}

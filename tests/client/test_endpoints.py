@@ -24,7 +24,7 @@ FILES = {"get_open_file", "get_licensed_file"}
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What `sankofa openapi` says, by operation."""
+    """The output of `sankofa openapi`, by operation."""
     told = json.loads(run(tmp_path_factory.mktemp("home"), "openapi").stdout)
     schemas = told["components"]["schemas"]
     return {m["get"]["operationId"]: {**m["get"], "schemas": schemas} for m in told["paths"].values()}

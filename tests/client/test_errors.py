@@ -1,4 +1,4 @@
-"""What the service refuses is raised as what it is, with what it says."""
+"""Each refusal of the service raises its own error with the service's explanation."""
 
 import traceback
 

@@ -1,4 +1,4 @@
-"""What a notebook needs: a client without arguments, whole series, tickers as ids, warnings and tables."""
+"""The client in a notebook: no arguments, whole series, tickers as ids, warnings and tables."""
 
 import asyncio
 import warnings

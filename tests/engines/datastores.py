@@ -1,4 +1,4 @@
-"""What the suites of the datastore engines share: both engines behind one face, and small editions."""
+"""Shared by the tests of datastore engines: one interface to both engines, and small editions."""
 
 import asyncio
 import shutil

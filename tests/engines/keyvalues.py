@@ -1,4 +1,4 @@
-"""What the suites of the key-value engines share."""
+"""Shared by the tests of key-value engines."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What the PostgreSQL engine alone must stand up to: a server that freezes, restarts, or is not there."""
+"""The PostgreSQL engine with a server that freezes, restarts or is missing."""
 
 import asyncio
 import socket

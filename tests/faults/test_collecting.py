@@ -1,4 +1,4 @@
-"""Whatever goes wrong while data is collected, or kills it: ledger and vault end as those of a quiet run.
+"""After faults and kills during collecting, ledger and vault equal those of an undisturbed run.
 
 Eleven faults and a kill each round; one round in `make test`, a hundred in `make torture`.
 """
@@ -53,7 +53,7 @@ def some_fault(chance: random.Random, length: int) -> faults.Fault:
 
 
 def facts(home: Home) -> list[tuple[str, str, str]]:
-    """What was captured, source by source."""
+    """The captures, by source."""
     return [(one["source"], one["file"], one["sha256"]) for one in home.captures()]
 
 
@@ -64,7 +64,7 @@ def kept(home: Home) -> dict[str, str]:
 
 
 def killed_somewhere(home: Home, chance: random.Random) -> bool:
-    """Whether it was still running when the signal came."""
+    """True if it was still running when the signal came."""
     environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
     command = [str(COMMAND), "collect", *(f"bank-{n}" for n in range(len(PATHS)))]
     with subprocess.Popen(

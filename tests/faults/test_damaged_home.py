@@ -43,7 +43,7 @@ def answers(live: LiveServer, key: str) -> dict[str, tuple[int, bytes]]:
 
 @pytest.fixture(scope="module")
 def expected(world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[tuple[int, bytes]]]:
-    """What may be answered: whatever either edition answers."""
+    """The permitted answers: those of either edition."""
     home = Path(shutil.copytree(world.home, tmp_path_factory.mktemp("whole") / "home"))
     right: dict[str, set[tuple[int, bytes]]] = {path: set() for path in QUESTIONS}
     for edition in reversed(world.editions):

@@ -1,4 +1,4 @@
-"""Whatever bit of the ledger is turned around: the next edition is the same, or there is none."""
+"""A flipped bit in the ledger gives the same next edition, or none."""
 
 import sqlite3
 from contextlib import closing

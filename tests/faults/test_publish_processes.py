@@ -75,7 +75,7 @@ def test_a_process_that_is_killed_ends_the_publication_with_one_line(home: Path)
 
 
 def resume(workers: list[psutil.Process]) -> None:
-    """Those that are still there: one that is held may be ended with the command all the same."""
+    """The processes that still run. A stopped one may end with the command too."""
     for worker in workers:
         with suppress(psutil.NoSuchProcess):
             worker.resume()

@@ -226,7 +226,7 @@ def sign_again_as_before(destination: Path, note: bytes, home: Path) -> None:
 def test_an_edition_of_a_newer_layout_is_refused_with_a_sentence_and_the_own_one_stays(
     pushed_first: Path, destination: Path, home: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
-    """What a node of the old version does while the new version is rolled out."""
+    """A node of the old version while the new version is rolled out."""
     node = tmp_path / "node"
     url = f"file://{destination}"
     follow(node, f"file://{pushed_first}")

@@ -32,7 +32,7 @@ MODES = ("pushed", "folder")
 
 
 class Stores(NamedTuple):
-    """What an attacker has to work with."""
+    """The material of an attacker."""
 
     folder: Path
 
@@ -167,7 +167,7 @@ class Attack:
         self._write(self._store / "editions.note", note)
 
     def _altered_note(self) -> None:
-        """What the forger would like it to say, under the signature that is there."""
+        """The forged text under the existing signature."""
         honest = (self._store / "editions.note").read_bytes()
         signatures = honest.rpartition(b"\n\n")[2]
         text = self._forged_text().rpartition(b"\n\n")[0]

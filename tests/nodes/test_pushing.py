@@ -1,4 +1,4 @@
-"""What a push sends, to a folder and to S3."""
+"""The files that a push sends to a folder and to S3."""
 
 import hashlib
 import json

@@ -114,7 +114,7 @@ def rest(server: LiveServer, path: str, key: str = SANDBOX, **query: str) -> htt
 
 
 def used(server: LiveServer, key: str, cap: int) -> int:
-    """What was counted on a key of that monthly cap, this question excepted."""
+    """Requests counted on a key with that monthly cap, without this question."""
     left = re.search(r'"month";r=(\d+)', rest(server, f"/v1/entities/{FUND}", key).headers["ratelimit"])
     assert left is not None
     return cap - int(left[1]) - 1

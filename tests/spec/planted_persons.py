@@ -8,7 +8,7 @@ from tests.spec.market import CITY, identified, party, release
 
 FIRM = "Zqvisible Holdings Limited"
 SEEN = "Zqvisible"
-"""What must be found wherever a person must not: the tests can see."""
+"""Texts that must be found, as proof that the search works."""
 
 Json = dict[str, Any]
 
@@ -274,4 +274,4 @@ PLANTED = planted()
 NAMED_FILE, NAMED_MEMBER, BROKEN = person(901), person(902), person(903)
 EVERYONE = [*(somebody for somebody, _ in PLANTED.values()), NAMED_FILE, NAMED_MEMBER, BROKEN]
 TOKEN = re.compile(r"zq(?:given|family|mail|host)[a-j]+|7\d{3}0415\d{3}87")
-"""What everyone above is made of, as one expression: every byte is looked at."""
+"""One expression for all names above. Every byte is searched."""

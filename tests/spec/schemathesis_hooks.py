@@ -1,4 +1,4 @@
-"""What Schemathesis checks besides its own checks, and what it cannot know."""
+"""Further checks for Schemathesis, and values that it cannot know."""
 
 import base64
 import os
@@ -82,7 +82,7 @@ WALKS = {
         "limit": "2",
     },
 }
-"""Where there are pages: every filter, so that a link to the next can say it again."""
+"""Every filter of a list with pages, so that a link to the next page repeats it."""
 
 
 @schemathesis.check
@@ -187,7 +187,7 @@ def _claim(query: dict[str, Any]) -> None:
 
 
 def _is_a_panel(query: dict[str, Any]) -> bool:
-    """Whether it has a column, and days that are not too many nor still to come."""
+    """True if it has a column, and neither too many days nor future ones."""
     first, last = str(query.get("from")), str(query.get("to", date.max))
     today = datetime.now(UTC).date().isoformat()
     columns = {"metrics", "line_items", "series"} & set(query)

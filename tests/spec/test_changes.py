@@ -54,7 +54,7 @@ class Kept(NamedTuple):
 
 
 def applied(copy: Copy, changes: list[dict[str, Any]]) -> Copy:
-    """What a consumer does."""
+    """Applies the changes, as a consumer does."""
     copy = dict(copy)
     for change in changes:
         name = (change["dataset"], *change["key"])
@@ -76,7 +76,7 @@ def figure(issuer: str, year: int, value: int, filed: str, document: str) -> str
 
 
 def stages() -> Iterator[list[tuple[str, str, Any]]]:
-    """What arrives before each edition."""
+    """The files ingested before each edition."""
     thorn, new = "registry:ZA-TEST:1", "registry:ZA-TEST:2"
     yield [
         ("gleif-lei", "lei.csv", "\n".join([COLUMNS, *ENTITIES]) + "\n"),

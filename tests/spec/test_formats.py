@@ -61,7 +61,7 @@ def text_of(value: Any, written: str | None) -> Any:
 
 
 def told(answer: httpx.Response) -> dict[str, Any]:
-    """What the header fields say of the envelope."""
+    """The envelope as header fields."""
     names = ("edition", "count", "truncated", "as-of", "next-cursor")
     return {n.replace("-", "_"): answer.headers.get(f"X-{n}") for n in names}
 

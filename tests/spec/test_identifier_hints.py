@@ -19,7 +19,7 @@ PATHS = {
     "/v1/tender-parties?service_id={}": 400,
     "/v1/shared/facts?entity_id={}": 400,
 }
-"""Where an organisation is asked about, and the status of an id that is malformed (contract: PAR-8)."""
+"""Paths that take an organisation, and the status for a malformed id (contract: PAR-8)."""
 UNKNOWN = {
     "/v1/metrics/{}": 200,
     "/v1/tender-parties?service_id={}": 200,

@@ -26,7 +26,7 @@ FILER = service_id(f"registry:US-SEC-CIK:{CIK}")
 
 
 class World:
-    """What happened to some organisations, and the files of each day on which something did."""
+    """Random histories of organisations, and the files of each day with an event."""
 
     def __init__(self, chance: random.Random, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What `ingest` tells an operator whose file is not as it should be, and the bounds of the rejects file."""
+"""Messages of `ingest` about faulty files, and the limits of the rejects file."""
 
 import gzip
 import json

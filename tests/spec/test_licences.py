@@ -1,4 +1,4 @@
-"""What a licence asks: sources left out once it is withdrawn, and the attribution that every answer owes."""
+"""Licences: withdrawn sources are left out, and every answer has its attribution."""
 
 import csv
 import io
@@ -349,7 +349,7 @@ def test_where_nothing_may_be_published_publish_refuses_and_the_old_edition_serv
 def test_a_current_edition_that_holds_it_is_replaced_though_nothing_else_changed(
     fresh_engine: dict[str, str], tmp_path: Any
 ) -> None:
-    """What the source told is superseded in every row: the rows stay the same, the edition does not."""
+    """Every row supersedes the source's values, so the rows stay the same and the edition does not."""
     desk = Desk(tmp_path / "same", **fresh_engine)
     (desk.home / "sources.toml").write_text(registry())
     desk.ingest("portal", "a.json", package(release("both")))

@@ -18,7 +18,7 @@ from tests.services import REPOSITORY, missing
 from tests.spec.market import Desk, package, release
 
 _PACKAGES = Path("/usr/share/gocode")
-"""Where Debian has the sources of Go packages (golang-golang-x-mod-dev)."""
+"""Debian's folder for sources of Go packages (golang-golang-x-mod-dev)."""
 _ERASURES = 600
 Reader = Callable[..., tuple[str, str]]
 

@@ -1,4 +1,4 @@
-"""What an operator sees of a running service: metrics, the access log, traces."""
+"""Metrics, access log and traces of a running service."""
 
 import json
 import os

@@ -227,7 +227,7 @@ def test_the_example_is_what_the_sample_world_answers(
 
 
 def _without_times(row: dict[str, Any]) -> dict[str, Any]:
-    """Those of capture are the test's own."""
+    """Times of capture belong to the test."""
     names = ("observed_at", "measured_at", "updated_at", "captured_at")
     times: dict[str, Any] = dict.fromkeys(names, "2024-07-01T06:00:00Z")
     times["provenance_id"] = "b2e13a6d40c95f7818ce02d4"  # it tells when, too

@@ -48,7 +48,7 @@ def state(answer: httpx.Response | str) -> tuple[int, int, int, int]:
 
 
 def left(server: LiveServer, key: str) -> int:
-    """What a key has left in the month, by the answer to a request that is itself counted."""
+    """The rest of a key's monthly quota, by the answer to a request that counts too."""
     return state(server.get(ENTITY, key))[2]
 
 

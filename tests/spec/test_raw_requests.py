@@ -1,4 +1,4 @@
-"""What reaches a port besides well-formed HTTP: refused with a 4xx, and the next request is answered."""
+"""Malformed HTTP gets a 4xx, and the next request is answered."""
 
 import socket
 import threading

@@ -85,7 +85,7 @@ def world(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def values(parameter: Parameter) -> list[Any]:
-    """What a parameter is asked with: all it can be, or examples of it."""
+    """The values to try for a parameter: all of them, or examples."""
     known: dict[str, tuple[Any, ...]] = {
         "service_id": ISSUERS,
         "entity_id": (*ISSUERS, "ZAF"),

@@ -1,4 +1,4 @@
-"""What publishers' metadata say of a series or indicator: its name and its unit."""
+"""Names and units of series and indicators from publishers' metadata."""
 
 import io
 import zipfile

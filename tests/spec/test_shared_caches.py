@@ -1,4 +1,4 @@
-"""What a cache between the service and everybody may keep, and what it must not."""
+"""Answers that a shared cache may store, and those it must not."""
 
 import shutil
 from collections import Counter

@@ -17,7 +17,7 @@ STARTER = Path(str(files("sankofa").joinpath("starter")))
 
 
 def rows(server: LiveServer, path: str) -> list[dict[str, Any]]:
-    """What the sandbox key is answered."""
+    """The rows for the sandbox key."""
     return server.rows(path, "sankofa-sandbox")
 
 

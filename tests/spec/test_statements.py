@@ -64,7 +64,7 @@ def test_the_figures_are_those_that_the_metrics_use(server: LiveServer, paid_key
 
 
 def hold_against_metrics(server: LiveServer, key: str, issuer: str, day: str) -> int:
-    """Where a metric takes an item from one figure, proven by others or not, the statement has that figure.
+    """If a metric takes an item from one figure, the statement shows that figure.
 
     Of metrics of one year: both ends of an average or a growth rate come by one route, which need not be the
     first of either.
@@ -88,7 +88,7 @@ def hold_against_metrics(server: LiveServer, key: str, issuer: str, day: str) ->
 
 
 def _paired(metric: dict[str, Any]) -> bool:
-    """Whether it has figures of two years."""
+    """True if it has figures of two years."""
     return len({one["period_end"] for one in metric["inputs"]}) > 1
 
 

@@ -1,4 +1,4 @@
-"""What the envelope says of its rows: whether any were left out, and the day that gives them again."""
+"""The envelope says if rows were left out, and the day that gives the same rows again."""
 
 import shutil
 from collections.abc import Iterator

@@ -23,7 +23,7 @@ _WORD = r"(?:-{0,2}[a-z][a-z-]*|\{\})"
 COMMAND = re.compile(rf"(?:`|(?:run|try|with): )sankofa ({_WORD}(?: {_WORD})*)(?=[`,;.)]|\Z)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 FOREIGN_OPTIONS = {"--enable", "--help"}
-"""Of pg_checksums, and of every command."""
+"""Options of pg_checksums, and of every command."""
 SETTING = re.compile(r"SANKOFA_[A-Z][A-Z_]*[A-Z](?![A-Z_{])")
 BARE_SETTING = re.compile(r"(?<![A-Z_`{])(?:[A-Z]+_)+[A-Z]+(?![A-Z_`])")
 ENDPOINT = re.compile(r"(?<!\w)/v1/[a-z][a-z/-]*[a-z]")

@@ -106,7 +106,7 @@ def test_every_rule_is_named_by_a_test():
 
 
 def test_every_rule_is_shown_by_a_test_of_the_default_run():
-    """What is marked `deep` or `ci` shows more of a rule, never the only thing that is shown of it."""
+    """Each rule has a test that is not marked `deep` or `ci`."""
     assert in_force() - {mark.rule for mark in marked() if not mark.is_left_out} == set()
 
 

@@ -27,7 +27,7 @@ _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 
 
 class Guide(NamedTuple):
-    """What a guide asks for: files by path, changes of files, and commands."""
+    """The steps of a guide: files by path, changes of files, and commands."""
 
     files: dict[str, str]
     changes: list[str]

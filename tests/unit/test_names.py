@@ -22,7 +22,7 @@ OLD_WORDS = frozenset({"told", "found", "made"})
 """Past participles that say nothing of what a variable holds."""
 
 WITH_OLD_WORDS = ("edition/write/metric_rows.py", "ledger/reports.py")
-"""What still has them. Nothing is added here, and each goes once it is clean."""
+"""Files that still have them. Add none; remove each when it is clean."""
 
 
 _OLD_NAME = re.compile(rf"\b_*(?:{'|'.join(OLD_WORDS)})_*\s*(?:[^\s\w.'\"`;]|in\b|if\b)")

@@ -59,7 +59,7 @@ class Used(NamedTuple):
     where: str
     pattern: re.Pattern[Any]
     anywhere: bool
-    """Whether it is looked for at every place of a text."""
+    """True if it is searched at every position of a text."""
 
 
 class Call(NamedTuple):
@@ -72,7 +72,7 @@ class Call(NamedTuple):
 
 
 def patterns(built: Callable[[str, str], Iterator[re.Pattern[Any]] | None]) -> Iterator[Used]:
-    """Those of modules and classes, of cached functions, of calls, and of schemas.
+    """Patterns of modules and classes, cached functions, calls and schemas.
 
     `built` gives examples of the patterns that a function makes of its arguments; None where it knows none.
     """

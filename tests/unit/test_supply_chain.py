@@ -1,4 +1,4 @@
-"""What the service is installed with is locked, licensed and checked."""
+"""Every installed package is locked, licensed and checked."""
 
 import os
 import re

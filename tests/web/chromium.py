@@ -23,7 +23,7 @@ _SWITCHES = (
 
 
 def chromium_path() -> str:
-    """Where Chromium is; skips the test loudly where there is none."""
+    """The path of Chromium. Skips the test with a message if there is none."""
     names = ("chromium", "chromium-browser", "google-chrome")
     path = next((path for path in map(shutil.which, names) if path), None)
     if path is None:

@@ -1,4 +1,4 @@
-"""What the tests of the pages share: the pages there are, reading one, and a world with hostile names."""
+"""Shared by the tests of pages: the list of pages, reading one, and a world with hostile names."""
 
 import json
 import re
@@ -130,7 +130,7 @@ class Html(HTMLParser):
 
 
 def figures(text: str) -> dict[tuple[str, str, str], tuple[str, bool]]:
-    """What a statement shows: line item and period to the value, and whether it is marked restated."""
+    """A statement: line item and period to the value, and the mark "restated"."""
     shown = {}
     for cell in re.findall(r'<td class="n">(.*?)</td>', text, re.DOTALL):
         page = Html.of(cell)

@@ -101,7 +101,7 @@ def browser() -> Iterator[Browser]:
 
 
 def violations(window: Visitor, options: dict[str, Any], part: str = "html") -> list[str]:
-    """What axe finds on the page as it stands, in the elements that a selector names."""
+    """Axe's findings on the current page, in the elements of a selector."""
     if not window.page.evaluate("'axe' in window"):
         window.page.evaluate(_AXE)
     results = window.page.evaluate("([part, options]) => axe.run(part, options)", [part, options])
@@ -146,7 +146,7 @@ _READ = """() => [document.title, document.body.innerText, ...Array.from(documen
     address.searchParams.sort();
     return address.href;
 })]"""
-"""What a visitor reads on a page, and where its links lead."""
+"""The text of a page and the targets of its links."""
 
 
 @pytest.mark.rule("WEB-2", "WEB-3", "WEB-17")
@@ -319,7 +319,7 @@ _PALE = """() => [...document.querySelectorAll("main :is(td, th, text, h1, p, .l
   const [red, green, blue] = ink.match(/[0-9.]+/g).map(Number);
   return it.getClientRects().length && 0.2126 * red + 0.7152 * green + 0.0722 * blue > 128;
 }).map(it => it.outerHTML.slice(0, 80))"""
-"""What would be pale on white paper."""
+"""Elements that would be pale on white paper."""
 _CLIPPED = """() => [...document.querySelectorAll("main table, main svg, main pre")].filter(it =>
   it.getClientRects().length && it.getBoundingClientRect().right > innerWidth + 1
 ).map(it => it.outerHTML.slice(0, 80))"""

@@ -76,7 +76,7 @@ class Desk:
 def ask(
     edition: Edition, service_id: str, days: Iterable[date], modes: Iterable[str] = MODES
 ) -> dict[tuple[date, str], Answer]:
-    """What the edition shows of an issuer on each day in each mode; figures exact."""
+    """The edition's rows of an issuer on each day in each mode, with exact figures."""
 
     async def every() -> dict[tuple[date, str], Answer]:
         answers = {}

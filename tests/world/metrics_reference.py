@@ -358,7 +358,7 @@ def _bases(view: View) -> set[Basis]:
 
 
 def _basis(rows: dict[Key, Seen], reporting: set[Key]) -> Basis:
-    """That of the latest filing that reports assets; without one, that of most figures."""
+    """The basis of the latest filing that reports assets; without one, the basis of most figures."""
     keys = reporting or set(rows)
     assets = {key for key in reporting if key[0] in ASSETS}
     moneys = Counter(unit for _, unit, _, _ in keys if unit)
@@ -432,7 +432,7 @@ def _looked_up(name: str, needs: set[str]) -> str:
 def _taken(
     slug: str, table: dict[str, Option]
 ) -> tuple[tuple[Fraction, Fraction], tuple[Seen, ...], tuple[int, ...]] | None:
-    """What the first formula whose inputs are all there gives, and the figures it rests on."""
+    """The value of the first formula whose inputs are all reported, and its inputs."""
     for needs, formula in _forms(slug):
         names = {name: _looked_up(name, needs) for name in needs}
         if table.keys() >= set(names.values()):

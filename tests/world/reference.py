@@ -1,4 +1,4 @@
-"""What "knowable" means, written from the rules alone: replay what was public by the day, and look.
+""" "Knowable", written from the rules alone: replays everything public by the day.
 
 Nothing of the product is used here. Where the product computes intervals once, this forgets every
 report after the day asked about and tells the story from the beginning, for each day again.
@@ -103,7 +103,7 @@ def _document(source_ref: str) -> str:
 
 
 def seen(rows: Sequence[dict[str, Any]]) -> set[Seen]:
-    """What the rows of an answer say, in the same words. Their figures must have been read exactly."""
+    """The rows of an answer in the same form. Their figures must have been read exactly."""
     documents = {row["record_ref"]: _document(row["source_ref"]) for row in rows}
     assert len(documents) == len(rows), "a record_ref names one vintage"
     return {

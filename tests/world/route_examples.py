@@ -24,7 +24,7 @@ NEWER_THAN_THE_FILES = frozenset(
 
 
 class RouteKey(NamedTuple):
-    """What tells one route of an item from the others."""
+    """The marks that distinguish one route of an item from the others."""
 
     item: str
     route: str

@@ -1,4 +1,4 @@
-"""What the tests of the signal panels share."""
+"""Shared by the tests of signal panels."""
 
 import json
 from datetime import date

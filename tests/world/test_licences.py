@@ -90,7 +90,7 @@ def _take(desk: Desk, source: str, name: str, content: str) -> None:
 
 @contextmanager
 def world(desk: Desk, **changed: dict[str, Any]) -> Iterator[BuildContext]:
-    """What a build reads, with some entries of the registry changed."""
+    """The input of a build, with some registry entries changed."""
     sources: dict[str, Source] = load_sources(desk.home)
     for name, fields in changed.items():
         source_id = name.replace("_", "-")

@@ -118,7 +118,7 @@ def _half_year(
 
 
 def _later(chance: random.Random, first: Told) -> Iterator[Told]:
-    """What became of a figure: repeated, restated, restated back, withdrawn, filed again."""
+    """The history of a figure: repeated, restated, restated back, withdrawn, filed again."""
     assert first.available is not None
     kind = chance.choices(
         ("nothing", "repeated", "restated", "back", "withdrawn", "same day"), (70, 10, 10, 5, 2, 2)

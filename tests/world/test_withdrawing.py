@@ -1,4 +1,4 @@
-"""Whatever is ingested and withdrawn, in whatever order: the edition is that of a HOME that never had it."""
+"""After any order of ingests and withdrawals, the edition equals that of a HOME that never had the file."""
 
 import hashlib
 import os

@@ -50,7 +50,7 @@ _LENGTH: Final = 2
 _TILE_WIDTH: Final = 256
 _LARGEST_LEVEL: Final = 63
 _TILE: Final = re.compile(r"tile/(entries|[0-9]{1,2})/((?:x[0-9]{3}/){0,5}[0-9]{3})(?:\.p/([0-9]{1,3}))?")
-"""Such as `tile/0/000`, `tile/1/x001/234.p/17` and `tile/entries/000.p/3`."""
+"""Paths such as `tile/0/000`, `tile/1/x001/234.p/17` and `tile/entries/000.p/3`."""
 
 
 Cosign = Callable[[bytes, Sequence[bytes]], bytes]

@@ -1,4 +1,4 @@
-"""Who is who: records that share a strong identifier are one organisation (contract: ENT-1, ENT-2, ENT-7).
+"""Records that share a strong identifier are one organisation (contract: ENT-1, ENT-2, ENT-7).
 
 Two different LEIs are never merged: an identifier that both claim is a conflict, reported and left
 unresolved. Only a LEI stays with the organisation recorded under it. A subject proven to be a natural person

@@ -57,7 +57,7 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     relationship: str = ""
     """`direct` or `ultimate` for a record that only names the organisation consolidating its accounts."""
     parent: str | None = None
-    """That organisation's identifier."""
+    """The identifier of that organisation."""
     ended: bool = False
     """True once they no longer do."""
 

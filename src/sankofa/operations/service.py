@@ -106,7 +106,7 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     authorizations: tuple[str, ...] = ()
     host: bytes = b""
     opens: str = ""
-    """What the link in the address opens; empty if it has none."""
+    """The target of the link in the address; empty if it has none."""
 
 
 _APART: Final = {b"host": b"\n", b"x-api-key": b"\n", b"authorization": b"\n", b"x-edition": b", "}
@@ -319,7 +319,7 @@ _KEY_HEADERS = (b"x-api-key", b"authorization")
 
 
 class Service:
-    """What surfaces share. A surface opens it on start and closes it on stop."""
+    """Shared by all surfaces. A surface opens it on start and closes it on stop."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime] | None = None) -> None:
         self.settings = settings

@@ -269,7 +269,7 @@ class Counting:
         self._quotas = Quotas(self.counters, self.clock)  # type: ignore[arg-type]
 
     def count(self, of: Grant, times: int = 1) -> tuple[Usage, RateLimited | None]:
-        """What the last of so many requests was told."""
+        """The answer to the last of so many requests."""
         return [asyncio.run(self._quotas.count(of)) for _ in range(times)][-1]
 
 
@@ -364,7 +364,7 @@ ADDRESSES = (
 
 
 def subscriber(address: str) -> str:
-    """Who an address counts as, said in another way than the code does."""
+    """The network that an address counts as, computed in another way than in the code."""
     if not address:
         return ""
     parsed: IPv4Address | IPv6Address = ip_address(address)

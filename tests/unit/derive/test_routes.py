@@ -29,7 +29,7 @@ def fact(value: int) -> Fact:
 
 
 def filing(*filings: Mapping[str, int]) -> Lines:
-    """What one filing, or several, report."""
+    """The reports of one filing or several."""
     figures = {concept: value for one in filings for concept, value in one.items()}
     facts = {concept: fact(value) for concept, value in figures.items()}
     return Lines(facts, [frozenset(one) for one in filings], END)

@@ -1,4 +1,4 @@
-"""What a process loads that reads editions."""
+"""The modules that a process loads to read editions."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Who is who (contract: ENT-2, ENT-7)."""
+"""Records that belong to one organisation (contract: ENT-2, ENT-7)."""
 
 from datetime import date
 from itertools import count

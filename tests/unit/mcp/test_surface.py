@@ -1,4 +1,4 @@
-"""What today's tools cannot show: defects, and clients that are slow or gone."""
+"""MCP with failing tools, and with clients that are slow or gone."""
 
 import json
 import logging

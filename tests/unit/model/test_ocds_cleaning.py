@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 @Gate
 def gate(name: str, identifiers: object, country: str) -> str | None:
-    """Whoever says Ltd is a firm."""
+    """A gate that accepts names with Ltd."""
     return "legal_form: Ltd" if name.endswith("Ltd") else None
 
 
@@ -219,7 +219,7 @@ PERSONAL = re.compile(
     "|gender|birth|national|(given|first|last|family|sur|patronymic|matronymic|full)_?name|former_value",
     re.IGNORECASE,
 )
-"""What a field about a person is called in OCDS, its extensions and elsewhere."""
+"""Names of fields about persons in OCDS, its extensions and elsewhere."""
 
 ORGANISATIONS = """
 Release.parties Release.buyer Release.publisher Release.publicAuthority Tender.procuringEntity

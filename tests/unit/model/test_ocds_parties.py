@@ -1,4 +1,4 @@
-"""Who of a release may be named, in which roles, and what is left of everyone else."""
+"""The parties of a release that may be named, their roles, and the stubs of all others."""
 
 import json
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ ASKED: list[tuple[str, Any, str]] = []
 
 @Gate
 def gate(name: str, identifiers: Any, country: str) -> str | None:
-    """Whoever says Ltd is a firm, and whoever a register names."""
+    """A gate that accepts names with Ltd, and names from a register."""
     ASKED.append((name, identifiers, country))
     if any(scheme == "REG" for scheme, _ in identifiers):
         return "registry: REG"

@@ -1,4 +1,4 @@
-"""What a period is called, told from dates alone."""
+"""Period names from dates alone."""
 
 from datetime import date
 

@@ -27,7 +27,7 @@ def _process(line: str) -> ProcessReleases:
 
 
 def _sweep(lines: Iterable[str]) -> tuple[FlagSteps, Thresholds]:
-    """What a build stores of some processes, and the thresholds of their day."""
+    """The stored records of some processes, and the thresholds of their day."""
     sweep = FlagSweep(fewest_processes=1)
     for line in lines:
         sweep.add(_process(line))

@@ -54,7 +54,7 @@ def told(given: list[Report]) -> list[Told]:
 
 
 def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
-    """What the intervals show on a day."""
+    """The rows that the intervals show on a day."""
     rows = set()
     for vintage in vintages(given, END.toordinal()):
         sight = [

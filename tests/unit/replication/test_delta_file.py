@@ -1,4 +1,4 @@
-"""What is new in a file against one before it."""
+"""Deltas from one file to the next."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What no endpoint shows yet: a paid refusal in its place among the checks, and a deprecated endpoint."""
+"""Cases without a real endpoint: a paid refusal among the checks, and a deprecated endpoint."""
 
 import asyncio
 import json

@@ -33,7 +33,7 @@ def read(content: bytes, chunk: int = 1 << 18) -> list[Piece]:
 
 
 def told(value: Any) -> list[tuple[str, Any, bool]]:
-    """What is expected of a document."""
+    """The expected result for a document."""
     if isinstance(value, list):
         return [*((f"[{n}]", inner, False) for n, inner in enumerate(value)), ("", [], True)]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What datasets are made of is told by digests: nothing of the ledger may be missing from all of them."""
+"""Digests name the inputs of datasets. Together they cover everything in the ledger."""
 
 from sankofa.edition.write import reuse
 from sankofa.edition.write.dataset import Input, datasets
