@@ -170,25 +170,27 @@ async def _proof(
         own = await reader.proofs(slices)
     except RowNotHashed as other:
         raise InvalidParameter("proof", str(other)) from None
-    head = msgspec.json.encode({"dataset": dataset, "edition": edition.id, **logged})
-    return Encoded((head[:-1], b',"rows":[', *own, b"]}"))
+    head = b'{"dataset":"%b","edition":"%b",%b,"rows":[' % (dataset.encode(), edition.id.encode(), logged)
+    return Encoded((head, *own, b"]}"))
 
 
-async def _logged(service: Service, edition: Edition, since_size: int | None = None) -> dict[str, object]:
-    """The proof from an edition's entry up to the checkpoint, which is at most a second old.
+async def _logged(service: Service, edition: Edition, since_size: int | None = None) -> bytes:
+    """The proof from an edition's entry up to the checkpoint, which is at most a second old, as members of a
+    JSON object.
 
     Raises NotFound if the edition is not logged.
     """
     cache = edition.cache("logged", 1)
-    known: tuple[float, dict[str, object]] | None = cache.get(None) if since_size is None else None
+    known: tuple[float, bytes] | None = cache.get(None) if since_size is None else None
     if known is not None and time.monotonic() < known[0]:
         return known[1]
     logged = await asyncio.to_thread(_entry_proof, service, edition.id, since_size)
     if logged is None:
         raise NotFound(f"proof: edition {edition.id} is not in the log of this node.")
+    members = msgspec.json.encode(logged)[1:-1]
     if since_size is None:
-        cache.put(None, (time.monotonic() + _FRESH, logged))
-    return logged
+        cache.put(None, (time.monotonic() + _FRESH, members))
+    return members
 
 
 def _entry_proof(service: Service, edition: str, since_size: int | None) -> dict[str, object] | None:
@@ -217,8 +219,8 @@ def _entry_proof(service: Service, edition: str, since_size: int | None) -> dict
     return proof
 
 
-async def file_proof(service: Service, edition: Edition, name: str) -> dict[str, object]:
-    """The manifest with the digest of a file, and the hashes from its edition up to the checkpoint.
+async def file_proof(service: Service, edition: Edition, name: str) -> bytes:
+    """The manifest with the digest of a file, and the hashes from its edition up to the checkpoint, as JSON.
 
     Raises NotFound if the edition is not logged.
     """
@@ -228,7 +230,8 @@ async def file_proof(service: Service, edition: Edition, name: str) -> dict[str,
         content = await asyncio.to_thread(manifest.read_text, "utf-8")
     except OSError as failure:
         raise StoreUnavailable("datastore", f"{MANIFEST}: {failure}") from failure
-    return {"file": name, "sha256": edition.files[name]["sha256"], "manifest": content, **logged}
+    own = {"file": name, "sha256": edition.files[name]["sha256"], "manifest": content}
+    return b"%b,%b}" % (msgspec.json.encode(own)[:-1], logged)
 
 
 def _text(content: bytes) -> str:

@@ -6,7 +6,6 @@ from datetime import date
 from functools import partial
 from typing import Final, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from sankofa.access.tiers import Grant
@@ -151,7 +150,7 @@ async def answer_file(
     if route.proof:
         if lock is not None:
             raise NotFound(LOCKED)
-        proof = msgspec.json.encode(await file_proof(service, edition, route.name))
+        proof = await file_proof(service, edition, route.name)
         return Response(200, [JSON, *_caching(grant, by_url=False)], proof)
     size, sha256 = file["size_bytes"], file["sha256"]
     chunks_of: Chunks = partial(edition.file_chunks, route.name)
