@@ -44,6 +44,7 @@ PAGES = (
     "/docs",
     "/docs/api",
     "/docs/api/get_fundamentals",
+    "/docs/reference/line-items?page=2",
     "/docs/readme",
     "/docs/explanation/ideas",
     "/docs/how-to/agents",

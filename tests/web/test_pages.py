@@ -265,15 +265,37 @@ def test_a_page_that_did_not_change_is_not_sent_again(server: LiveServer) -> Non
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_a_long_document_has_several_pages_each_below_100_kb(server: LiveServer) -> None:
-    long = {name: len(document.pages) for name, document in documents().items() if len(document.pages) > 1}
-    assert {"contract", "reference/api", "reference/line-items"} <= long.keys()
-    for name, count in long.items():
+@pytest.mark.rule("WEB-1")
+def test_every_page_of_the_documentation_is_below_100_kb_and_says_what_the_others_have(server: LiveServer):
+    long = {name for name, document in documents().items() if len(document.pages) > 1}
+    assert {"contract", "reference/api", "reference/line-items"} <= long
+    for name, document in documents().items():
+        count = len(document.pages)
         for number in range(1, count + 1):
             answer = server.get(f"/docs/{name}?page={number}")
             assert len(answer.content) < 100_000, (name, number)
             assert ('rel="next"' in answer.text) == (number < count)
+            page = Html.of(answer.text)
+            assert [h.text for h in page.all("h1")] == [document.title], (name, number)
+            pages = [
+                link.text
+                for link in page.all("a")
+                if link.attributes["href"].startswith(f"/docs/{name}?page=")
+            ]
+            assert all(first in " ".join(pages) for first in document.firsts[1:])
+            assert "&lt;!--" not in answer.text
+            assert "</code>&lt;br&gt;" not in answer.text
         assert server.get(f"/docs/{name}?page={count + 1}").status_code == 400
+    assert documents()["reference/line-items"].title == "Line items"
+
+
+def test_the_call_on_the_page_of_an_endpoint_is_answered_with_rows(server: LiveServer) -> None:
+    for address in re.findall(r"/docs/api/\w+", server.get("/docs/api").text):
+        page = Html.of(server.get(address).text)
+        (call,) = re.findall(r"'([^']+)'$", page.all("output")[0].text)
+        answer = server.get(call.removeprefix(server.url), "sankofa-sandbox")
+        assert answer.status_code in (200, 402), call
+        assert answer.status_code == 402 or answer.json().get("count") != 0, call
 
 
 def test_the_documentation_is_searched_by_its_words(server: LiveServer) -> None:

@@ -1,4 +1,4 @@
-"""Thirty questions of a visitor, each answered within three clicks of the first page, by its figure.
+"""Questions of visitors, each answered within three clicks of the first page, by its figure.
 
 A click is a link that is followed or a form that is sent. No script is needed, so none runs.
 """
@@ -33,6 +33,10 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
         ["243985812280.317", "408236752339.756"],
     ),
     "how fast do prices rise in South Africa": (["/country/ZA"], ["3.206", "2025"]),
+    "how large is Nigeria's economy": (
+        [(_FIND, {"q": "Nigeria GDP"}), "GDP (current US$)"],
+        ["Nigeria: GDP (current US$)", "290794361542.112"],
+    ),
     "how many people live in Nigeria": (["/country/NG"], ["237.5M"]),
     "how many are out of work in South Africa": (["/country/ZA"], ["32.39"]),
     "what does a dollar cost in rand": (["/country/ZA"], ["16.44012275", "Sep 29, 2026"]),

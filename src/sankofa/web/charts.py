@@ -31,6 +31,8 @@ class Chart(msgspec.Struct, frozen=True):
     rows: Sequence[Sequence[object]]
     role: str = "img"
     """`group` for a picture with links, so that screen readers enter it."""
+    margin: int = 0
+    """More room at the left, for long labels of values."""
 
     @property
     def markup(self) -> Markup:
@@ -43,8 +45,9 @@ class Chart(msgspec.Struct, frozen=True):
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + self._svg(f"<style>{style}</style>")
 
     def _svg(self, style: str) -> str:
+        box = f"{-self.margin} 0 {self.width + self.margin} {self.height}"
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {self.width} {self.height}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="{box}" '
             f'width="{self.width}" height="{self.height}" role="{self.role}" direction="ltr" '
             f'aria-label="{escape(self.title)}">{style}<title>{escape(self.title)}</title>'
             f"{self.drawing}</svg>"
@@ -258,7 +261,7 @@ def step_chart(
         parts.append(dot(x, y, kind, step.label, 5))
         if len(steps) <= _MOST_VALUES_WRITTEN and _reads_anew(steps, number, write):
             parts.append(_value_beside(x, y, write(float(step.value)), steps, number, width))
-    return Chart(name, title, width, HEIGHT, "".join(parts), *table)
+    return Chart(name, title, width, HEIGHT, "".join(parts), *table, margin=margin(values, write, width))
 
 
 def _reads_anew(steps: Sequence[KnownValue], number: int, write: Write) -> bool:
@@ -319,7 +322,7 @@ def line_chart(
     if named:
         ends = [(values(float(one.points[-1][1])), one) for one in lines if one.points]
         parts.append(_names_at_ends(ends, right + 8))
-    return Chart(name, title, WIDTH, HEIGHT, "".join(parts), *table)
+    return Chart(name, title, WIDTH, HEIGHT, "".join(parts), *table, margin=margin(values, write))
 
 
 def _names_at_ends(ends: Sequence[tuple[float, Line]], x: float) -> str:
@@ -385,6 +388,12 @@ def _axes(days: DayScale, values: ValueScale, write: Write, width: int = WIDTH) 
     return "".join(parts)
 
 
+def margin(values: ValueScale, write: Write, width: int = WIDTH) -> int:
+    """How far the longest label of a value reaches beyond the picture. Phones enlarge text."""
+    digit = _DIGIT if width == WIDTH else 12
+    return max(0, digit * max(len(write(tick)) for tick in values.ticks) - LEFT + 8)
+
+
 def value_axis(values: ValueScale, write: Write, width: int = WIDTH) -> str:
     parts = []
     for tick in values.ticks:
@@ -427,7 +436,7 @@ def bar_chart(
         if number % every == 0:
             parts.append(text(x + width / 2, _BARS_HEIGHT - 10, label, anchor="middle"))
     parts.append(line(LEFT, zero, WIDTH - RIGHT, zero, "axis"))
-    return Chart(name, title, WIDTH, _BARS_HEIGHT, "".join(parts), *table)
+    return Chart(name, title, WIDTH, _BARS_HEIGHT, "".join(parts), *table, margin=margin(values, write))
 
 
 def shortened(words: str, most: int) -> str:

@@ -28,6 +28,8 @@ _WORDS: Final = re.compile(r"\w+")
 _EXCERPT: Final = 160
 _LONGEST_PAGE: Final = 42_000
 """Characters of Markdown on a page; the HTML is up to twice as long."""
+_COMMENT: Final = re.compile(r"^<!--.*?-->\s*", re.DOTALL | re.MULTILINE)
+"""A note for writers."""
 _SECOND_LEVEL: Final = re.compile(r"^(?=## )", re.MULTILINE)
 _ANCHORED: Final = re.compile(r'href="(?:/docs/([^"#]+))?#([^"]+)"')
 MOST_WORDS: Final = limit("words of a documentation search", 8, "different words", "400")
@@ -50,6 +52,8 @@ class Document(msgspec.Struct, frozen=True):
     title: str
     pages: tuple[str, ...]
     """The pages as HTML. A long document has several, each below 100 kB with its frame."""
+    firsts: tuple[str, ...]
+    """The first heading on each page."""
     anchors: Mapping[str, int]
     """The page number (from 1) of each heading, by anchor."""
     sections: tuple[Section, ...]
@@ -159,15 +163,18 @@ def _name(relative: str) -> str:
 
 
 def _document(name: str, relative: str, text: str) -> Document:
-    pages, sections = [], []
+    pages, firsts, sections = [], [], []
     anchors: dict[str, int] = {}
-    for number, part in enumerate(_parts(text), 1):
+    for number, part in enumerate(_parts(_COMMENT.sub("", text)), 1):
         tokens = _parser().parse(part)
-        sections += _prepare(tokens, _address(name, number), relative, anchors, number)
-        pages.append(str(_parser().renderer.render(tokens, _parser().options, {})))
+        of_page = _prepare(tokens, _address(name, number), relative, anchors, number)
+        firsts.append(of_page[0].heading)
+        sections += of_page
+        html = str(_parser().renderer.render(tokens, _parser().options, {}))
+        pages.append(html.replace("</code>&lt;br&gt;<code>", "</code><br><code>"))
     title = sections[0].heading or name
     titled = tuple(msgspec.structs.replace(one, page=title, heading=one.heading or title) for one in sections)
-    return Document(name, title, tuple(pages), anchors, titled)
+    return Document(name, title, tuple(pages), tuple(firsts), anchors, titled)
 
 
 def _parts(text: str) -> list[str]:
@@ -182,10 +189,10 @@ def _parts(text: str) -> list[str]:
 
 @cache
 def _parser() -> "MarkdownIt":
-    """HTML in a document is shown as text."""
+    """HTML in a document is shown as text, but for line breaks between codes."""
     from markdown_it import MarkdownIt  # imported on the first page, so that the service starts faster
 
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
 def inline(text: str) -> str:
@@ -214,6 +221,8 @@ def _prepare(
             anchor = _unique(_slug(heading), anchors)
             anchors[anchor] = number
             token.attrSet("id", anchor)
+        elif token.type == "table_open":
+            token.attrSet("tabindex", "0")
         elif token.type in ("fence", "code_block"):
             token.attrSet("tabindex", "0")
             text.append(token.content)

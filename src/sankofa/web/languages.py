@@ -37,7 +37,9 @@ _SMALL: Final = Decimal("-0.99")
 _TINY: Final = Decimal("0.001")
 _TENTH: Final = Decimal("0.1")
 _MANY: Final = 100
-_SERIES: Final = re.compile(r"(.*?)(?:, (daily|weekly|monthly|quarterly|annual))?( \([A-Z ]+\))?", re.DOTALL)
+_SERIES: Final = re.compile(
+    r"(.*?)(?:, (daily|weekly|monthly|quarterly|annual))?( \([A-Z0-9 ]+\))?", re.DOTALL
+)
 """The name of a series, then its frequency and its source: "Policy rate, Angola, monthly"."""
 _RATE: Final = re.compile(r".+ \((\w{3})\) for one .+ \((\w{3})\)")
 _TABLE: Final = toml_table("sankofa.web", "labels")
@@ -126,7 +128,7 @@ class Language:
     def brief(self, value: Decimal | int | float) -> str:
         """A figure at a glance: at most four digits."""
         number = float(value)
-        return self.short(value) if abs(number) >= 1e4 else self._localised(f"{number:,.4g}")
+        return self.short(value) if abs(number) >= 1e4 else self._localised(f"{Decimal(f'{number:.4g}'):,f}")
 
     def size(self, count: int) -> str:
         """A number of bytes."""
@@ -234,7 +236,9 @@ LABELS: Final[Mapping[str, str]] = {
 _KNOWN_ON: Final = re.compile(r"known_(\d{4}-\d{2}-\d{2})")
 """The chart column for the values known on a day."""
 _SHARES: Final = frozenset(_TABLE["shares"].split())
-"""Metrics that people read as percentages; the others are multiples, or days."""
+"""Metrics and measures that people read as percentages; other metrics are multiples, or days."""
+_CHANGES: Final = frozenset(_TABLE["changes"].split())
+"""Measures that compare a value with an earlier one."""
 
 
 def label(language: Language, name: object) -> str:
@@ -248,6 +252,13 @@ def label(language: Language, name: object) -> str:
     if day := _KNOWN_ON.fullmatch(str(name)):
         return language.text("Known on %(day)s", day=language.day(day[1]))
     return _in_words(str(name).removeprefix("ifrs_full_").removeprefix("us_gaap_"))
+
+
+def measure(language: Language, column: str, value: Decimal | float) -> str:
+    """A measure of a panel for reading: a change or a share as a percentage."""
+    if column in _CHANGES:
+        return language.signed_share(value)
+    return language.share(value) if column in _SHARES else language.brief(value)
 
 
 def metric_value(language: Language, slug: str, value: Decimal | float | None) -> str:

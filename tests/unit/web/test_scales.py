@@ -39,6 +39,14 @@ def test_steps_of_any_days_are_drawn(one: date, other: date, chosen: date, value
     assert "nan" not in chart.picture()
 
 
+def test_a_long_label_of_a_value_is_inside_the_picture() -> None:
+    line = Line("GDP", "main", [(date(2020, 12, 31), 1), (date(2021, 12, 31), 2)])
+    short = line_chart("a", "a", [line], lambda value: f"{value:.1f}", ((), []))
+    long = line_chart("a", "a", [line], lambda value: f"{value:.1f} thousand million", ((), []))
+    assert 'viewBox="0 0 860 320"' in short.markup
+    assert re.search(r'viewBox="-\d+ 0 (?!860)\d+ 320"', long.markup)
+
+
 def test_an_annual_value_stands_on_the_tick_of_its_year_and_tells_every_digit() -> None:
     points = [(date(year, 12, 31), Decimal(f"{year}.0625")) for year in range(2008, 2014)]
     chart = line_chart("series", "", [Line("Today", "main", points)], str, TABLE, unit="US$")

@@ -175,7 +175,8 @@ async def _facts(visit: Visit, service_id: str, as_of: date) -> tuple[list[dict[
         # Between a profit and a loss a percentage is meaningless.
         change = now / before - 1 if before and before > 0 and now >= 0 else None
         charts.append(chart)
-        facts.append({"row": same[-1], "name": name, "chart": chart, "change": change})
+        tone = "" if not change or item == "total_debt" else "up" if change > 0 else "down"
+        facts.append({"row": same[-1], "name": name, "chart": chart, "change": change, "tone": tone})
     return facts, charts
 
 

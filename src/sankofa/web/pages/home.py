@@ -129,8 +129,8 @@ async def _economy(visit: Visit, series: str) -> dict[str, Any] | None:
         return None
     first = steps[0].day.isoformat()
     whose = language.country(year["country"])
-    name = language.series((await data.series_entry(visit, series)).get("name") or series)
-    what = f"{name}, {year['date'][:4]}"
+    name = (await data.series_entry(visit, series)).get("name") or series
+    what = f"{language.series(name)}, {year['date'][:4]}"
     table = ("known_from", "value"), [(step.day.isoformat(), step.value) for step in steps]
     title = f"{whose}: {what}"
     return {
@@ -138,7 +138,7 @@ async def _economy(visit: Visit, series: str) -> dict[str, Any] | None:
         "first": steps[0],
         "last": steps[-1],
         "change": Decimal(steps[-1].value) / Decimal(steps[0].value) - 1,
-        "unit": "" if (year["unit"] or "") in what else year["unit"],
+        "unit": "" if (year["unit"] or "") in name else language.unit(year["unit"]),
         "address": visit.address(f"/macro/series/{series}", as_of=first),
         "api_path": f"/v1/macro?series={series}&as_of={first}",
         "client_call": f'get_macro(\n        series="{series}",\n        as_of="{first}"',
@@ -163,11 +163,11 @@ async def search(visit: Visit) -> View:
     context: dict[str, Any] = {"words": words, "found": [], "tenders": []}
     if words:
         result = await visit.ask("search", q=words, country=visit.given("country"))
-        context["found"] = [
-            row
-            | {"address": visit.address(_ADDRESSES[row["type"]] + row["id"]), "kind": await _kind(visit, row)}
+        context["found"] = hits = [
+            row | {"address": await _address(visit, row), "kind": await _kind(visit, row)}
             for row in result.rows
         ]
+        context["kinds"] = sorted(dict.fromkeys(row["kind"] for row in hits), key="organisation".__eq__)
         tenders = await data.search_tenders(visit, _of_tenders(words), visit.given("country"))
         context["tenders"] = [listed(visit, row) for row in tenders]
     return View("search.html", words or visit.language.text("Search"), context)
@@ -179,8 +179,21 @@ def _of_tenders(words: str) -> str:
     return " ".join(others) or words
 
 
+async def _address(visit: Visit, row: Row) -> str:
+    """The page of a hit. An indicator of one country is a series there, if it has release days."""
+    if row["type"] == "indicator" and row["country"]:
+        return await _indicator_address(visit, row["id"], row["country"])
+    return visit.address(_ADDRESSES[row["type"]] + row["id"])
+
+
+async def _indicator_address(visit: Visit, indicator: str, country: str) -> str:
+    series = await data.releases_of_indicator(visit, indicator, country)
+    kind, key = ("series", series["series"]) if series else ("indicator", indicator)
+    return visit.address(_ADDRESSES[kind] + key)
+
+
 async def _kind(visit: Visit, row: Row) -> str:
-    """Puts companies with figures before register records without any."""
+    """Tells companies with figures from register records without any."""
     if row["type"] != "organisation":
         return str(row["type"])
     return "company" if await data.has_figures(visit, row["id"]) else "organisation"
@@ -249,7 +262,8 @@ async def _headlines(visit: Visit, code: str) -> tuple[list[Chart], list[dict[st
         name = visit.language.text(words)
         chart = small_line(indicator, name, points, visit.language.brief)
         charts.append(chart)
-        headlines.append({"row": rows[-1], "name": name, "chart": chart, "indicator": indicator})
+        address = await _indicator_address(visit, indicator, code)
+        headlines.append({"row": rows[-1], "name": name, "chart": chart, "address": address})
     return charts, headlines
 
 
@@ -357,7 +371,7 @@ async def _country(visit: Visit, name: str, indicator: str, as_of: date) -> Subj
     else:
         rows = await data.annual_values(visit, code, indicator, shown=True)
         years = [(row["year"], Decimal(row["value"])) for row in rows]
-    unit = str(rows[-1]["unit"] or "") if rows else ""
+    unit = visit.language.text(str(rows[-1]["unit"] or "")) if rows else ""
     return Subject(visit.language.country(code), visit.address(f"/country/{code}"), unit, years)
 
 

@@ -4,6 +4,7 @@ documentation, rendered from the project's files and the code, with search and a
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import Any, Final, get_args, get_type_hints
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -16,8 +17,8 @@ from sankofa.edition.read.edition import Edition
 from sankofa.model.days import instant
 from sankofa.model.errors import InvalidParameter, NotFound, Problem, StoreUnavailable, UpgradeRequired
 from sankofa.model.provenance import SKUS
-from sankofa.operations.contract import EDITION, Operation, endpoints
-from sankofa.operations.locked import ask_rows
+from sankofa.operations.contract import EDITION, Call, Operation, endpoints
+from sankofa.operations.locked import ask_rows, locked
 from sankofa.operations.service import build_id
 from sankofa.web import data
 from sankofa.web.documents import documents, groups, search
@@ -180,8 +181,49 @@ async def endpoint(visit: Visit) -> View:
     if operation is None:
         raise NotFound("There is no such endpoint.")
     context: dict[str, Any] = {"groups": list(groups()), "current": "api", "words": ""}
-    context |= {"e": operation, "fields": _fields(operation)}
+    examples = {
+        name: (one.kind.schema().get("examples") or [""])[0] for name, one in operation.parameters.items()
+    }
+    with suppress(Problem):
+        examples |= await _examples(visit)
+    given = {
+        name: examples[name]
+        for name, one in operation.parameters.items()
+        if one.required or one.in_path or name in _ONE_OF_SEVERAL
+    }
+    path = operation.path
+    for name in operation.parameters.keys() - operation.query.keys():
+        path = path.replace(f"{{{name}}}", given[name])
+    context |= {"e": operation, "fields": _fields(operation), "given": given}
+    context["call"] = _address(path, {name: given[name] for name in operation.query if name in given})
     return View("endpoint.html", operation.path, context)
+
+
+_ONE_OF_SEVERAL: Final = ("entity_id", "metrics")
+"""Parameters of which an endpoint needs one of several."""
+
+
+async def _examples(visit: Visit) -> dict[str, str]:
+    """Values that the edition answers, by parameter: of its issuer with most figures and of a tender."""
+    service = visit.service
+    grant = await service.keys.authenticate(visit.site.settings.sandbox_key)
+    edition = locked(service.edition.get(), visit.lock)
+    call = Call(edition, grant, visit.today, service.cursors, service.edition.for_cursor)
+    issuers = await ask_rows(call, "list_issuers", {})
+    examples = {"metrics": "net_margin"}
+    if issuers:
+        issuer = max(issuers, key=lambda row: row["fact_count"])
+        examples |= dict.fromkeys(("service_id", "entity_id", "subject"), issuer["service_id"])
+        examples |= {"q": issuer["legal_name"] or issuer["service_id"]}
+        asked = {"service_id": issuer["service_id"], "line_items": "revenue", "period_type": "FY"}
+        for row in await ask_rows(call, "get_fundamentals", asked):
+            examples |= {"record_ref": row["record_ref"], "period": str(row["fiscal_year"])}
+            examples |= {"value": str(row["value_reported"])}
+        for row in await ask_rows(call, "get_crosswalk", {"service_id": issuer["service_id"]}):
+            examples |= {"id_type": row["id_type"], "id_value": row["id_value"]}
+    for row in await ask_rows(call, "search_tenders", {}):
+        examples |= {"ocid": row["ocid"]}
+    return examples
 
 
 @page("/problems/{slug}", needs_key=False)

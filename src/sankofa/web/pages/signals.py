@@ -11,7 +11,7 @@ from sankofa.derive.signals.contract import panels
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web import data
 from sankofa.web.charts import Chart, NamedBar, Table, bar_chart, named_bars, shortened
-from sankofa.web.languages import label, metric_value
+from sankofa.web.languages import label, measure, metric_value
 from sankofa.web.view import View, page
 from sankofa.web.visit import Result, Row, Visit
 
@@ -72,7 +72,8 @@ async def signal(visit: Visit) -> View:
         "column": column,
         "rows": result.rows[: len(result.rows) if visit.given("limit") else _MOST_LISTED],
         "count": len(result.rows),
-        "by_country": key == _BY_COUNTRY,
+        "countries": await data.tender_countries(visit) if key == _BY_COUNTRY else (),
+        "measure": partial(measure, visit.language),
         "days": _DAYS,
     }
     described = visit.language.text(panel.summary)
@@ -99,9 +100,9 @@ def _chart(visit: Visit, title: str, rows: Sequence[Row], column: str, table: Ta
     time = next((name for name in _TIMES if rows and name in rows[0]), None)
     if time is not None and len({row[time] for row in rows}) == len(rows):
         bars = [(str(row[time]), Decimal(row[column])) for row in reversed(rows)]
-        return bar_chart("panel", title, bars, visit.language.short, table)
+        return bar_chart("panel", title, bars, partial(measure, visit.language, column), table)
     named = [NamedBar(_name(visit, row), Decimal(row[column]), _address(visit, row)) for row in rows]
-    return named_bars("panel", title, named, visit.language.brief, table)
+    return named_bars("panel", title, named, partial(measure, visit.language, column), table)
 
 
 def _name(visit: Visit, row: Row) -> str:

@@ -191,6 +191,13 @@
     const form = event.target;
     if (form.matches("form.try")) { event.preventDefault(); tryCall(form); }
   });
+  // A heading of a long document may be on another of its pages; the first page links to each.
+  if (location.hash && document.querySelector(".pager") && !document.getElementById(decodeURI(location.hash.slice(1)))) {
+    const leads = ({ hash, pathname, search }) =>
+      hash === location.hash && pathname === location.pathname && search !== location.search;
+    const link = [...document.links].find(leads);
+    if (link || location.search) location.replace(link ? link.href : location.pathname + location.hash);
+  }
   // The lines of a command that is running; the page without a script has a link to look again.
   const log = document.querySelector("pre[data-events]");
   if (log) {
