@@ -116,9 +116,8 @@ def _beside(api: Application, web: WebApp, dialects: DialectsApp, today: Callabl
 def _inside(scope: Scope, today: Callable[[], date]) -> Scope:
     """The scope with the path inside a locked view; outside one, the same scope."""
     if (inside := day_of_path(scope["path"], today())) is not None:
-        scope = dict(scope)
-        scope[AT], scope["path"] = inside
-        scope["raw_path"] = (scope.get("raw_path") or b"")[_LOCKED_TO:] or b"/"
+        raw = (scope.get("raw_path") or b"")[_LOCKED_TO:] or b"/"
+        return {**scope, AT: inside[0], "path": inside[1], "raw_path": raw}
     return scope
 
 

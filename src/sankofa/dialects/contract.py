@@ -71,14 +71,15 @@ class DialectRequest(msgspec.Struct, frozen=True):
 
     def chosen(self, name: str, words: Iterable[str], otherwise: str) -> str:
         """One of these words. Raises InvalidParameter."""
-        text = self.given(name) or otherwise
-        if text not in words:
+        text = self.given(name)
+        if text and text not in words:
             raise InvalidParameter(name, f"expected one of {', '.join(words)}")
-        return text
+        return text or otherwise
 
     def number(self, name: str, otherwise: int, least: int, most: int) -> int:
         """A whole number within bounds. Raises InvalidParameter."""
-        text = self.given(name) or str(otherwise)
+        if not (text := self.given(name)):
+            return otherwise
         if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
             raise InvalidParameter(name, f"expected a whole number from {least} to {most}")
         return int(text)

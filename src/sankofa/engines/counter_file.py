@@ -142,7 +142,20 @@ class CounterFile:
             except BlockingIOError:
                 return None
             try:
-                return tuple([self._add_one(start, _mark_of(name, own), s, now) for own, s in windows])
+                counts = []
+                words = self._words
+                for window, seconds in windows:
+                    mark = _mark_of(name, window)
+                    at = self._map.find(mark, start, start + _PAGE)
+                    if at % _SLOT:  # it has none, or the same bytes are across two slots by chance
+                        at = self._slot_of(start, mark)
+                    slot = self._take_slot(start, mark, now + seconds, now) if at < 0 else at // _WORD
+                    if words[slot + _UNTIL] < now:
+                        words[slot + _COUNT] = 0
+                        words[slot + _UNTIL] = now + seconds
+                    words[slot + _COUNT] = count = words[slot + _COUNT] + 1
+                    counts.append(count)
+                return tuple(counts)
             finally:
                 set_record_lock(self._descriptor, unlock)
 
@@ -165,31 +178,16 @@ class CounterFile:
             at = self._map.find(mark, at + 1, start + _PAGE)
         return at
 
-    def _add_one(self, start: int, mark: bytes, seconds: int, now: int) -> int:
-        words = self._words
-        at = self._map.find(mark, start, start + _PAGE)
-        if at % _SLOT:  # no slot, or the bytes match across two slots by chance
-            at = self._slot_of(start, mark)
-        if at < 0:
-            at = self._vacant_slot(start, now)
-            slot = at // _WORD
-            words[slot + _COUNT] = 1
-            words[slot + _UNTIL] = now + seconds
-            self._map[at : at + _MARK] = mark
-            return 1
-        slot = at // _WORD
-        if words[slot + _UNTIL] < now:
-            words[slot + _COUNT] = 0
-            words[slot + _UNTIL] = now + seconds
-        count = words[slot + _COUNT] + 1
-        words[slot + _COUNT] = count
-        return count
-
-    def _vacant_slot(self, start: int, now: int) -> int:
+    def _take_slot(self, start: int, mark: bytes, until: int, now: int) -> int:
+        """The number of a vacant slot of the page, now the mark's, with a count of zero."""
         for at in range(start, start + _PAGE, _SLOT):
-            if self._words[at // _WORD + _UNTIL] < now:
+            slot = at // _WORD
+            if self._words[slot + _UNTIL] < now:
                 self._map[at : at + _MARK] = bytes(_MARK)  # no owner until it is completely written
-                return at
+                self._words[slot + _COUNT] = 0
+                self._words[slot + _UNTIL] = until
+                self._map[at : at + _MARK] = mark
+                return slot
         raise OSError(0, "no room for another counter")
 
     def generation(self) -> bytes | None:

@@ -38,6 +38,7 @@ PRIVATE_NO_STORE = (b"cache-control", b"private, no-store")
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 """Address of the metadata about keys (RFC 9728); for MCP its path follows."""
 _BEARER = b'Bearer realm="sankofa"'
+_NONCE = bytes(12)
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -83,7 +84,7 @@ def body_digest(body: bytes) -> str:
 
     GMAC with a public key reads 20 bytes a nanosecond; SHA-256 reads one or two.
     """
-    return _gmac().encrypt(bytes(12), b"", body).hex()[:24]
+    return _gmac().encrypt(_NONCE, b"", body).hex()[:24]
 
 
 @cache

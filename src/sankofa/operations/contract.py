@@ -199,9 +199,11 @@ class Operation:
     query: Mapping[str, Parameter] = field(init=False)
     """The parameters that REST takes in the query."""
     defaults: Mapping[str, object] = field(init=False)
+    shapes: tuple[type[Row], ...] = field(init=False)
 
     def __call__(self, perform: Perform) -> Perform:
         self.name, self.perform = perform.__name__, perform
+        self.shapes = self.row, *self.also
         self.summary, _, description = inspect.cleandoc(perform.__doc__ or "").partition("\n")
         self.description = description.strip()
         self.parameters = _parameters(perform, self.path, self.extensions)
@@ -238,10 +240,6 @@ class Operation:
         has_pages = self.parameters.keys() & {"limit", "cursor"}
         paid = (402,) if 402 in self.errors or has_pages else ()
         return (400, 401, *paid, 404, 410, 414, 429, 431, 503)
-
-    @property
-    def shapes(self) -> tuple[type[Row], ...]:
-        return self.row, *self.also
 
     def notice(self, answer: Answer, edition: Edition) -> Notice:
         """The `_license` text of an answer."""

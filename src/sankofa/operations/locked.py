@@ -118,11 +118,15 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
         if arguments.get("cursor") is None:
             raise
         raise InvalidParameter("cursor", "not a cursor of this service, or altered") from None
-    selection = answer.selection
-    if selection.sources is not None and selection.count and await _tells_no_more(operation, selection, call):
+    selection, contents = answer.selection, _row_contents(operation.shapes)
+    if (
+        selection.sources is not None
+        and selection.count
+        and (contents.plain or await _never_renamed(selection, contents, call.edition))
+    ):
         force_setattr(answer, "terms", _terms(call.edition, selection.sources))
         return answer
-    answer = await _of_the_day(operation, answer, call)
+    answer = await _of_the_day(contents, answer, call)
     return answer if answer.selection.count else await _explained(operation, call, arguments, answer)
 
 
@@ -194,19 +198,17 @@ def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
     )
 
 
-async def _tells_no_more(operation: Operation, selection: Selection, call: Call) -> bool:
-    """Whether rows without their capture reveal nothing of later days."""
-    contents = _row_contents(operation.shapes)
-    if contents.plain or contents.matched:
-        return contents.plain
-    if selection.organisations is None or not isinstance(call.edition, DayView):
+async def _never_renamed(selection: Selection, contents: _RowContents, edition: Edition) -> bool:
+    """Whether the organisations in rows without their capture are known, and never changed."""
+    if contents.matched or selection.organisations is None or not isinstance(edition, DayView):
         return False
-    return (await call.edition.known_days()).dated_ids.isdisjoint(selection.organisations)
+    organisations = selection.organisations
+    return not organisations or (await edition.known_days()).dated_ids.isdisjoint(organisations)
 
 
-async def _of_the_day(operation: Operation, answer: Answer, call: Call) -> Answer:
+async def _of_the_day(contents: _RowContents, answer: Answer, call: Call) -> Answer:
     """Removes the capture and later names from the rows of an answer."""
-    selection, contents = answer.selection, _row_contents(operation.shapes)
+    selection = answer.selection
     rows, sources = bytes(selection.rows).removeprefix(b","), selection.sources
     if sources is None or not selection.count:
         rows, sources = _without_capture(rows, selection.count, contents)

@@ -94,7 +94,7 @@ class ListPage(msgspec.Struct, frozen=True):
         (first,) = await self.start(start) or (0,)
         return int(first)
 
-    async def select(
+    def select(
         self,
         kind: str,
         key: str,
@@ -104,26 +104,19 @@ class ListPage(msgspec.Struct, frozen=True):
         modes: int = int(Mode.LATEST),
         tag: int = ANY_TAG,
         where: Callable[[bytes], bool] | None = None,
-    ) -> Selection | None:
+    ) -> Awaitable[Selection | None]:
         """The rows of the page, if the list is the rows under one key; None if the key does not exist."""
-        day = self.day.toordinal()
+        asked: dict[str, Any] = {"day": self.day.toordinal(), "modes": modes, "tag": tag, "where": where}
+        if self.key:
+            return self._select_behind(kind, key, order, limit, asked)
+        return self.edition.select(kind, key, limit=limit, **asked)
 
-        async def locate(edition: Edition, behind: SortKey) -> Start:
-            is_behind = order.behind(behind)
-            return await find(edition, kind, key, is_behind, day=day, modes=modes, tag=tag, where=where)
-
-        skip, passed = (await self.start(locate) if self.key else ()) or (0, 0)
-        return await self.edition.select(
-            kind,
-            key,
-            day=day,
-            modes=modes,
-            tag=tag,
-            limit=limit,
-            where=where,
-            skip=int(skip),
-            passed=int(passed),
-        )
+    async def _select_behind(
+        self, kind: str, key: str, order: RowOrder, limit: int | None, asked: dict[str, Any]
+    ) -> Selection | None:
+        start = await self.start(lambda edition, row: find(edition, kind, key, order.behind(row), **asked))
+        skip, passed = start or (0, 0)
+        return await self.edition.select(kind, key, limit=limit, skip=int(skip), passed=int(passed), **asked)
 
     def answer(
         self,

@@ -228,10 +228,12 @@ class RestApp:
             edition = named or service.edition.get()
         if route.feed is not None:
             await check_subject(route, edition)
-        tag = entity_tag(edition.id, path, query, grant, today) + ("" if fmt is None else f"-{fmt.tag}")
-        held = b"" if operation.live or lock is not None else head.if_none_match.strip()
-        if held not in (b"", b"*") and (client_tag := matching_tag(held, tag)) is not None:
-            return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers])
+        tag = ""  # in a locked view: a digest of the body
+        if lock is None:
+            tag = entity_tag(edition.id, path, query, grant, today) + ("" if fmt is None else f"-{fmt.tag}")
+            held = b"" if operation.live else head.if_none_match.strip()
+            if held not in (b"", b"*") and (client_tag := matching_tag(held, tag)) is not None:
+                return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers])
         call = Call(
             edition,
             grant,

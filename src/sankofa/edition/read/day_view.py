@@ -8,7 +8,7 @@ the names and identifiers that they had.
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import date
 from typing import Any, Final, cast
 
@@ -53,8 +53,11 @@ _IDENTIFIER: Final = "identifier"
 _BY_ORGANISATION: Final = frozenset(("fundamentals", "metrics", "omitted", STATEMENTS, FULL_YEARS, FACTS))
 """Kinds whose keys are organisations."""
 _FILTERED: Final = (ENTITIES, _CROSSWALK, _IDENTIFIER)
+_LISTED_ON_ROWS: Final = ("lei", "ticker")
+"""Kinds of identifiers that the row of an organisation lists."""
 _states: Final = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
-_rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+_raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -116,6 +119,7 @@ class DayView(Edition):
         self.first_days = whole.first_days if self.lock is None else whole.first_days_if_locked
         self.cached_parts = whole.cached_parts
         self.terms_of_sources = whole.terms_of_sources
+        self._cached_blocks = whole._cached_blocks
         self._reader = self.bare if locked else edition._reader
         self.caches = {}
 
@@ -190,11 +194,13 @@ class DayView(Edition):
 
     async def entity(self, service_id: str) -> bytes | None:
         """The row of an organisation on this day; None if it was not known."""
-        if (first := await self._first_day(service_id)) is not None:
+        known = self.first_days.get(service_id) or await self._first_day(service_id)
+        if known is not None:
+            first, changes = known
             if self.day < first:
                 return None
-            if service_id.encode() not in (await self.known_days()).dated_ids:
-                row = await super().raw(ENTITIES, service_id)  # which never changed
+            if not changes:
+                row = await super().raw(ENTITIES, service_id)
                 return None if row is None else bytes(row)
         rows = self.cache("entities", _ENTITIES_KEPT)
         if (state := rows.get(service_id, _UNREAD)) is _UNREAD:
@@ -205,17 +211,17 @@ class DayView(Edition):
 
     async def knows(self, service_id: str) -> bool:
         """Whether the organisation was known. Like `entity`, but does not return its row."""
-        if (first := await self._first_day(service_id)) is None:
-            return await self.entity(service_id) is not None
-        return first <= self.day
+        first = self.first_days.get(service_id) or await self._first_day(service_id)
+        return first[0] <= self.day if first else await self.entity(service_id) is not None
 
-    async def _first_day(self, service_id: str) -> int | None:
-        """The first day of an organisation; None if there is none under this id."""
-        if (first := self.first_days.get(service_id)) is None:
-            known = await self.known_days()
-            if (number := known.number(service_id)) is not None:
-                first = known.days[number]
-                self.first_days.put(service_id, first)
+    async def _first_day(self, service_id: str) -> tuple[int, bool] | None:
+        """The first day of an organisation, and whether its row ever changed; None if there is none under
+        this id."""
+        known = await self.known_days()
+        if (number := known.number(service_id)) is None:
+            return None
+        first = known.days[number], number in known.dated
+        self.first_days.put(service_id, first)
         return first
 
     async def entity_states(self, service_id: str) -> list[tuple[int, bytes]]:
@@ -242,17 +248,42 @@ class DayView(Edition):
             row = await self.entity(key)
             return [] if row is None else [row]
         rows = []
-        for fields in _rows(b"[%b]" % selection.rows):
-            one = _identified(_encode(fields))
+        for text in _raws(b"[%b]" % selection.rows):
+            one = _identified(text)
+            first = self.first_days.get(one.service_id) or await self._first_day(one.service_id)
+            if first is not None and not first[1] and one.id_type not in _LISTED_ON_ROWS:
+                rows += [bytes(text)] if first[0] <= self.day else []
+                continue
             row = await self.entity(one.service_id)
             if row is None or not (own := organisation(row)).holds(one.id_type, one.id_value):
                 continue
+            fields = _fields(text)
             if "legal_name" in fields:
                 fields["legal_name"] = msgspec.Raw(_encode(own.legal_name))
             rows.append(_encode(fields))
         return rows
 
-    async def select(
+    async def select(self, kind: str, key: str, *, day: int, **asked: Any) -> Selection | None:
+        """Like `Edition.select`, with organisations and identifiers as known on the day."""
+        if kind in _FILTERED:
+            return await self._select_filtered(kind, key, day=day, **asked)
+        first = None
+        if kind in _BY_ORGANISATION:
+            first = self.first_days.get(key)
+            if first is None and _ISSUED.match(key):
+                if not await self.knows(key):
+                    return None
+                first = self.first_days.get(key)
+            elif first is not None and first[0] > self.day:
+                return None
+        selection = await super().select(kind, key, day=day, **asked)
+        if selection is not None and self.lock is not None:
+            force_setattr(selection, "sources", self.bare.source(kind, key))
+            if first is not None:
+                force_setattr(selection, "organisations", (key.encode(),) if first[1] else ())
+        return selection
+
+    async def _select_filtered(
         self,
         kind: str,
         key: str,
@@ -261,38 +292,10 @@ class DayView(Edition):
         modes: int = int(Mode.LATEST),
         tag: int = ANY_TAG,
         limit: int | None = None,
-        where: Callable[[bytes], bool] | None = None,
         skip: int = 0,
         passed: int = 0,
-        form: RowForm | None = None,
+        **_: object,
     ) -> Selection | None:
-        """Like `Edition.select`, with organisations and identifiers as known on the day."""
-        first: int | None = None
-        if kind not in _FILTERED:
-            if kind in _BY_ORGANISATION:
-                first = self.first_days.get(key)
-                if first is not None:
-                    if first > self.day:
-                        return None
-                elif _ISSUED.match(key) and not await self.knows(key):
-                    return None
-            selection = await super().select(
-                kind,
-                key,
-                day=day,
-                modes=modes,
-                tag=tag,
-                limit=limit,
-                where=where,
-                skip=skip,
-                passed=passed,
-                form=form,
-            )
-            if selection is not None and self.lock is not None:
-                force_setattr(selection, "sources", self.bare.source(kind, key))
-                if first is not None:
-                    force_setattr(selection, "organisations", frozenset((key.encode(),)))
-            return selection
         whole = await super().select(kind, key, day=day, modes=modes, tag=tag)
         if whole is None or (kind == _CROSSWALK and await self.entity(key) is None):
             return None
@@ -305,11 +308,14 @@ class DayView(Edition):
         shown = rows[begin:last]
         return Selection(shown, len(shown), truncated=more, following=(0, last) if more else None)
 
-    async def blocks(
+    def blocks(
         self, kind: str, key: str, skip: int, most: int, form: RowForm | None = None
-    ) -> Sequence[Block]:
+    ) -> Coroutine[Any, Any, Sequence[Block]]:
         if kind not in _FILTERED:
-            return await super().blocks(kind, key, skip, most, form)
+            return super().blocks(kind, key, skip, most, form)
+        return self._filtered_blocks(kind, key, skip, most)
+
+    async def _filtered_blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:
         selection = await self.select(kind, key, day=self.day, modes=FREE | PAID)
         if selection is None or not selection.count:
             return ()
@@ -322,8 +328,8 @@ class DayView(Edition):
         """None in a locked view, because they are about the capture."""
         return () if self.lock is not None else await super().columns(row_filter)
 
-    async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
-        return await self.entity(key) if kind == ENTITIES else await super().raw(kind, key)
+    def raw(self, kind: str, key: str) -> Coroutine[Any, Any, bytes | memoryview | None]:
+        return self.entity(key) if kind == ENTITIES else super().raw(kind, key)
 
     async def holds(self, kind: str, key: str) -> bool:
         if kind == ENTITIES:

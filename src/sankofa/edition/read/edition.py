@@ -1,6 +1,6 @@
 """The read side of a published edition."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Any
@@ -54,8 +54,8 @@ class Selection(msgspec.Struct, frozen=True):
     """Start of the next rows; None if there are none."""
     sources: Sources | None = None
     """Sources of the rows, if `row_forms` read them; None if unknown."""
-    organisations: frozenset[bytes] | None = None
-    """Organisations named in the rows, if `row_forms` read them; None if unknown."""
+    organisations: Collection[bytes] | None = None
+    """Organisations in the rows, at least those that ever changed, if `row_forms` read them; else None."""
 
     @property
     def rows(self) -> bytes:
@@ -112,9 +112,9 @@ class Edition:
         """Values computed from a block, by kind, key and number of the block."""
         self.caches: dict[str, BoundedCache[Any, Any]] = {}
         """Further caches of readers, by name."""
-        self.first_days = BoundedCache[str, int](_FOUND_AT_MOST)
-        """The first days of organisations (`day_view`)."""
-        self.first_days_if_locked = BoundedCache[str, int](_FOUND_AT_MOST)
+        self.first_days = BoundedCache[str, tuple[int, bool]](_FOUND_AT_MOST)
+        """The first day of organisations, and whether their row ever changed (`day_view`)."""
+        self.first_days_if_locked = BoundedCache[str, tuple[int, bool]](_FOUND_AT_MOST)
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }

@@ -181,8 +181,8 @@ class BareReader(FormReader):
         if kind != METRICS or not ranges:
             return await self._stored.byte_ranges(kind, ranges)
         known = list(map(self._rows.get, ranges))
-        missing = [number for number, row in enumerate(known) if row is None]
-        if missing:
+        if not all(known):
+            missing = [number for number, row in enumerate(known) if row is None]
             stored = await self._stored.byte_ranges(kind, [ranges[number] for number in missing])
             for number, row in zip(missing, stored, strict=True):
                 known[number] = single = _single_row(bytes(row))
@@ -209,7 +209,7 @@ class SingleRows(list[RowSlice]):
     """Rows without their capture."""
 
     def __init__(self, rows: Sequence[_SingleRow]) -> None:
-        each, sources, organisations = zip(*rows, strict=True)
+        each, sources, self.organisations = zip(*rows, strict=True)
         super().__init__(each)
-        self.sources = Sources().union(*set(sources))
-        self.organisations = frozenset(organisations)
+        first, *others = set(sources)
+        self.sources = first.union(*others) if others else first
