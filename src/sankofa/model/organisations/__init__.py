@@ -17,6 +17,7 @@ from stdnum import lei
 from sankofa.model.identifiers import Identifier, register_code
 from sankofa.model.organisations.tables import (
     DOT,
+    LOCAL,
     SURE,
     WEAK,
     WORDY,
@@ -134,7 +135,7 @@ def _legal_form(name: str, country: str, parts: list[Words], number: int) -> Pro
 
 
 def _form_proves(name: str, country: str, form: tuple[str, ...], head: Words, *, last: bool) -> bool:
-    """Whether a form proves an organisation after these words (see `tables` for the four strengths)."""
+    """Whether a form proves an organisation after these words (see `tables` for the strengths)."""
     known = tables()
     strength = known.strength[form]
     significant = [
@@ -144,20 +145,24 @@ def _form_proves(name: str, country: str, form: tuple[str, ...], head: Words, *,
         return False
     if len(form) == 1 and not name.isascii() and _accented(name, form):
         return False
-    if form[0].rstrip(DOT) in known.not_in.get(country, ()):  # unless it is a statutory body of the state
+    if form[0] in known.not_in.get(country, ()):  # unless it is a statutory body of the state
         return not known.strong_qualifiers.union({"state"}).isdisjoint(head)
     if strength == SURE:
         return True
     if head[-1] in known.particles:  # Maria de Sa
         return False
+    if form == ("sa",) and as_written(name, form) == "Sa":  # Ndongo Sa
+        return False
     unknown = [word for word in significant if word not in known.names and len(word) > 1]
     if last and form[0] in known.undotted.get(country, ()) and unknown == significant:
         return True
-    is_cc = last and country in known.cc_in and form[0].rstrip(DOT) == "cc"
+    is_cc = last and country in known.cc_in and form[0].rstrip(DOT) in ("cc", "npc")
     if is_cc and sum(_SOUTHERN.match(word) is None for word in unknown) >= _PAIR:
         return True
     if strength == WEAK:
         return last and (_is_business_word(head[-1], known) or (len(head) > 1 and head[0] in known.openers))
+    if strength == LOCAL:
+        return False
     wordy = any(_is_business_word(word, known) for word in significant) or not known.several.isdisjoint(head)
     dots_prove = strength != WORDY and country not in known.initials_last
     return wordy or (dots_prove and not _could_be_person(head, significant, known))
@@ -185,7 +190,7 @@ def _public_body(part: Words, number: int) -> Proof | None:
     known = tables()
     for start, word in enumerate(part):
         detail = None
-        if word in known.heads and (phrase := longest_phrase(known.heads, part, start)):
+        if word.rstrip(DOT) in known.heads and (phrase := longest_phrase(known.heads, part, start)):
             rest = part[start + len(phrase) :]
             more = (rest or len(phrase) > 1) and not _names_office_holder(phrase, rest, known)
             detail = " ".join(phrase) if more and _introduced(part[:start], known) else None
@@ -193,16 +198,22 @@ def _public_body(part: Words, number: int) -> Proof | None:
             not detail
             and start
             and word in known.tails
+            and (word not in known.offices or _not_named(part[:start], known))
             and (phrase := longest_phrase(known.tails, part, start))
         ):
             detail = " ".join(phrase) if _is_country_suffix(part[start + len(phrase) :], known) else None
         if not detail and word in known.nouns:
             detail = _qualified(part, start, known)
-        if not detail and start + 1 == len(part) and _is_office(word, part[:start], known):
-            detail = word
+        if not detail and _is_office(word, part[:start], known):
+            detail = word if _is_country_suffix(part[start + 1 :], known) else None
         if detail:
             return Proof("public_body", detail, frozenset({number}))
     return None
+
+
+def _not_named(before: Words, known: Tables) -> bool:
+    """Whether the words before an office are not a name: `Blessing Authority` is somebody."""
+    return len(before) >= _PAIR and known.names.isdisjoint(before)
 
 
 def _is_office(word: str, before: Words, known: Tables) -> bool:
@@ -228,19 +239,24 @@ def _names_office_holder(head: tuple[str, ...], rest: Words, known: Tables) -> b
     """Whether an office is followed by its holder (`Auditor General Jane Doe`), or a body by its employee."""
     if head in known.holders and rest:
         return rest[0] not in known.particles and not known.explaining.union(known.doubtful).issuperset(rest)
-    return head[0] in known.impersonal and any(
-        word in known.names and following in known.names for word, following in pairwise(rest)
-    )
+    return head[0] in known.impersonal and _two_names(rest, known)
+
+
+def _two_names(words: Words, known: Tables) -> bool:
+    """Whether two names follow each other: `Jane Doe`."""
+    return any(word in known.names and following in known.names for word, following in pairwise(words))
 
 
 def _introduced(before: Words, known: Tables) -> bool:
     """Whether only a country, a state or an article precedes the head of a public body."""
-    return not before or before[-1] in known.before or before[-1] in known.business
+    return all(word in known.before or word in known.business or word in known.particles for word in before)
 
 
 def _qualified(part: Words, position: int, known: Tables) -> str | None:
     """`National ... Commission`, `Comisión Nacional de ...`: a noun of office with its qualifier."""
     noun, last = part[position], position + 1 == len(part)
+    if _two_names(part[:position], known):  # Jane Doe National Treasury
+        return None
     if not position and len(part) > _PAIR and part[1] in known.of_a_state and noun not in known.private_use:
         return f"{noun} {part[1]}"
     if not last and part[position + 1] not in known.particles and part[position + 1] not in known.qualifiers:
@@ -257,7 +273,7 @@ def _cannot_be_person(part: Words, main: Words) -> bool:
     """Whether another part of the name is not a person: business words, an acronym, a form, another body."""
     if _only_forms(part):
         return False
-    if _all_ordinary(part, main) or _public_body(part, 0):
+    if _all_ordinary(part, main) or _public_body(part, 0) or " ".join(part) in tables().known:
         return True
     forms, strength = tables().forms, tables().strength
     return tuple(part) in strength or any(

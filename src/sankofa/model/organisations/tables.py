@@ -24,14 +24,18 @@ _TOGETHER = re.compile(
 """Words between several parties in one name; each party must be proven."""
 _ADDRESSED = re.compile(r"\s*(?:m\s?/\s?s\b|messrs\b)[.:]?\s*")
 """A form of address for firms: `M/s Mojaaba Limited`. It proves nothing and is not part of the name."""
-_STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."))
+_STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."), ("p/l", "pty ltd"))
 _QUOTE = re.compile(_QUOTES)
+_ELIDED = re.compile(rf"(?<![^\W_])([dl]){_QUOTES}(?=[aeiouh])")
+"""An article without its vowel is a word: `l'Urbanisme`. Surnames such as `N'Guessan` stay whole."""
 
 
 def parts(folded: str) -> list[list[str]]:
     """The words of a folded name, part by part. A bracket starts a new part only at the end of the name."""
     addressed = _ADDRESSED.match(folded)
     text = folded[addressed.end() :] if addressed else folded
+    if "'" in text or not text.isascii():
+        text = _ELIDED.sub(r"\1 ", text)
     if "/" in text:
         for stroke, dotted in _STROKES:
             text = re.sub(rf"(?<!\w){stroke}(?!\w)", dotted, text)
@@ -54,9 +58,9 @@ def parts(folded: str) -> list[list[str]]:
     return [part for part in result if part]
 
 
-def phrase(text: str) -> tuple[str, ...]:
-    """A phrase of a table, folded and split like a name."""
-    return tuple(word for part in parts(fold(text)) for word in part)
+def phrase(folded: str) -> tuple[str, ...]:
+    """A phrase of a table, split like a name."""
+    return tuple(word for part in parts(folded) for word in part)
 
 
 def _inner_brackets_opened(text: str) -> str:
@@ -73,6 +77,8 @@ WORDY: Final = 2
 """Proof if the name has a business word."""
 WEAK: Final = 1
 """Proof directly after a business word."""
+LOCAL: Final = 0
+"""Proof in some countries alone."""
 
 Phrases = dict[str, list[tuple[str, ...]]]
 """Phrases by their first word, the longest first."""
@@ -91,7 +97,7 @@ class Tables:
         self.strength = _strengths(forms)
         self.forms = _by_first(self.strength)
         self.spelled = {
-            " ".join(phrase(full)): one.strip()
+            " ".join(phrase(fold(full))): one.strip()
             for one, _, fulls in (entry.partition("=") for entry in _entries(forms["spelled"]))
             for full in fulls.split("|")
         }
@@ -178,7 +184,12 @@ def people_too() -> Sequence[tuple[re.Pattern[str], re.Pattern[str]]]:
 def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
     """The strength of each spelling of a form: single words with dots, without dots, and as letters."""
     strengths: dict[tuple[str, ...], int] = {}
-    for key, plain, dotted in (("weak", WEAK, DOTTED), ("likely", WORDY, DOTTED), ("sure", SURE, SURE)):
+    for key, plain, dotted in (
+        ("local", LOCAL, LOCAL),
+        ("weak", WEAK, DOTTED),
+        ("likely", WORDY, DOTTED),
+        ("sure", SURE, SURE),
+    ):
         for form in _listed(forms[key]):
             if max(map(len, form)) == 1:  # single letters: written together they may be a word
                 strengths[form] = plain
@@ -189,7 +200,7 @@ def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
                 word = form[0]
                 strengths[(word + DOT,)] = dotted
                 if word.isascii() and len(word) <= _LETTERS:
-                    strengths.setdefault(tuple(word), WEAK if len(word) == TWO else WORDY)
+                    strengths.setdefault(tuple(word), min(plain, WEAK if len(word) == TWO else WORDY))
     return strengths
 
 
@@ -210,7 +221,7 @@ def _entries(text: str) -> list[str]:
 
 
 def _listed(text: str) -> list[tuple[str, ...]]:
-    return [phrase(entry) for entry in _entries(text)]
+    return [phrase(entry) for entry in _entries(fold(text))]
 
 
 def _by_country(text: str) -> dict[str, frozenset[str]]:
