@@ -75,18 +75,18 @@ def _type_name(kind: Any) -> str:
 def line_items_page() -> str:
     told = line_items.table()
     parts = [
-        "A concept is served under the one line item it is exact for. Every other concept is served under"
-        " its own name in snake_case, with its taxonomy before it where it would read as one of these items.",
-        "A metric has a line item by the first of its routes that a filing allows, after the item under its"
-        " own name. What a route adds or takes away is of one filing, currency and period. The routes are in"
-        " `sankofa/model/routes.toml`: one line adds one"
-        " ([how](../how-to/adding-a-metric.md#adding-a-route)).",
-        "The first filing that reports all terms of a route as they are known on the day, and its proof where"
-        " the route asks for one, decides about it. The provisos of a route (not where the filing has ...)"
-        " look at that filing alone; a name with `@` is a [group](#groups) of concepts."
-        " Filings come in the order of publication, those of one day by document;"
-        " one that has only figures of an earlier one is left out. A route by members is tried only where no"
-        " route before it is open. The rules in full:"
+        "A concept that is exactly one of these line items is served under that item. Every other concept is"
+        " served under its own name in snake_case, with its taxonomy before it if that name is an item here.",
+        "A metric takes a line item from a figure under the item's own name, or else from the first of its"
+        " routes that a filing supports. All terms of a route come from one filing, currency and period. Each"
+        " route is a line of `sankofa/model/routes.toml`"
+        " ([adding a route](../how-to/adding-a-metric.md#adding-a-route)).",
+        "The first filing that reports all terms of a route as known on the day, and its proof if the route"
+        " needs one, decides. Conditions of a route (not if the filing has ...)"
+        " use only that filing; a name with `@` is a [group](#groups) of concepts."
+        " Filings are read in order of publication, those of one day by document;"
+        " one that only repeats figures is left out. A route by members is tried only if no"
+        " earlier route gives a figure. See"
         " [decision: line item routes](../decisions/line-item-routes.md#how-a-route-is-decided).",
         "[Groups](#groups) · [Totals and their members](#totals-and-their-members) ·"
         " [Equations](#equations) · [Parts](#parts) ·"
@@ -122,10 +122,10 @@ def line_items_page() -> str:
     parts += ["## Groups", table(("group", "concepts"), groups)]
     parts += [
         "## Totals and their members",
-        "From `sankofa/model/breakdowns.toml`. One closes where the members that a filing reports add up to"
-        " its total to the last digit: a member that is not reported is then nothing. A sum stands for the"
-        " parts within it. Up to two members of the kind `other` may be left out, or added though they are"
-        " within another; never one of another kind.",
+        "From `sankofa/model/breakdowns.toml`. A breakdown closes if the reported members add up to"
+        " its total to the last digit: a member that is not reported is then zero. A reported sum replaces"
+        " its parts. Up to two members of the kind `other` may be left out, or added although they are"
+        " inside another; never one of another kind.",
     ]
     for name, one in told.breakdowns.items():
         kinds: dict[str, list[str]] = {}
@@ -134,7 +134,10 @@ def line_items_page() -> str:
         totals = " or ".join(code(line_items.written(total)) for total in one.totals)
         members = [(kind, " ".join(concepts)) for kind, concepts in kinds.items()]
         parts += [f"### {name}", f"Total: {totals}.", table(("kind", "members"), members)]
-    parts += ["## Equations", "One of them has to hold for a route that names the table; `$` is its value."]
+    parts += [
+        "## Equations",
+        "One equation of the table that a route names must hold; `$` is the value.",
+    ]
     for name, equations in told.confirmations.items():
         parts += [
             f"### {name} (equations)",
@@ -147,29 +150,28 @@ def line_items_page() -> str:
     parts += [
         "## Parts",
         "A figure of one of these items that is less than one of its parts, as both are known on the day, is"
-        " passed over and counted.",
+        " not used, and counted.",
         table(("line item", "parts"), wholes),
         "## Outflows",
-        f"{', '.join(code(item) for item in told.routes if item in told.magnitudes)} are outflows by their"
-        " nature. A negative figure is turned where, in a filing that reports it, an equation of the item or"
-        " a breakdown with the concept holds with the sign turned. Otherwise it is passed over and counted.",
+        f"{', '.join(code(item) for item in told.routes if item in told.magnitudes)} are outflows."
+        " The sign of a negative figure is reversed if, in a filing that reports it, an equation of the item"
+        " or a breakdown with the concept holds with the other sign. Otherwise it is not used, and counted.",
         "## Impossible figures",
         f"{', '.join(code(item) for item in told.routes if item in told.never_negative)} cannot be negative."
-        " Earnings per share cannot be larger than the whole profit. Shares outstanding that profit over"
-        " earnings per share shows to be about a thousand or a million times off are in another unit. Such"
-        " figures are passed over and counted.",
-        "A later figure is passed over, too, where it alone breaks an identity that its earlier vintage kept,"
-        " and its filing reports no other member of the identity for the period. Filers tag a quarter or an"
-        " adjustment with the dates of the year in this way. `/v1/fundamentals` serves all of them as filed.",
+        " Earnings per share cannot be larger than the whole profit. If shares outstanding are about a"
+        " thousand or a million times off profit over earnings per share, they are in another unit. Such"
+        " figures are not used, and counted.",
+        "A later vintage is not used either if it breaks an identity that the earlier vintage satisfied,"
+        " and its filing reports no other member of the identity for the period. Filers sometimes tag a"
+        " quarter or an adjustment with the dates of the year. `/v1/fundamentals` serves all of them as filed.",
         "## Identities",
-        "Equations that must hold in a filing. Where the first route of an item in doubt does not satisfy one"
-        " and another does, the first is passed over; where everything is reported and nothing satisfies it,"
+        "Equations that must hold in a filing. If the first route of an item in doubt does not satisfy one"
+        " and another does, the first is not used. If everything is reported and nothing satisfies it,"
         " the items that it refuses have no figure. Each member may be off by half a unit of its own last"
         " place, all together by a thousandth of the largest. `balance_sheet` and"
-        " `gross_profit_of_any_filing` are tested for every period, whichever filings its figures come from."
-        " `identity_conflicts` of `/v1/quality-metrics` counts the routes"
-        " passed over. Figures of a year that contradict each other and stay as filed are counted"
-        " there, too, each measure a number of full years: "
+        " `gross_profit_of_any_filing` are tested for every period, with figures of any filings."
+        " `identity_conflicts` of `/v1/quality-metrics` counts the routes that were not used."
+        " It also has the number of full years whose figures contradict each other and stay as filed: "
         f"{', '.join(map(code, sorted(MEASURES)))} (contract: MET-15).",
     ]
     identities = [
@@ -182,7 +184,7 @@ def line_items_page() -> str:
         )
         for i in told.identities
     ]
-    parts.append(table(("", "adds up to nothing", "with, where reported", "in doubt", "refused"), identities))
+    parts.append(table(("", "adds up to zero", "with, if reported", "in doubt", "refused"), identities))
     return page("Line items", *parts)
 
 
@@ -193,12 +195,11 @@ def metrics_page() -> str:
     ]
     return page(
         "Metrics",
-        "The set metrics-v1. Each is a row of `sankofa/derive/metrics/metrics.toml`; the service"
-        " explains it, without a key, at `/methodology/` and the `methodology_ref` of its rows: formula,"
-        " inputs, unit, and when there is no value.",
-        "Inputs are the full-year figures of the issuer, the latest vintage of each, all in one currency;"
+        "The metrics of metrics-v1. Each is a row of `sankofa/derive/metrics/metrics.toml`. The service"
+        " explains each without a key at `/methodology/` and the `methodology_ref` of its rows.",
+        "Inputs are the latest vintages of the issuer's full-year figures, all in one currency;"
         " `prior_` means the year that ended one year earlier, within 10 days, by the same route. A"
-        " [line item](line-items.md) comes from the first of the routes listed there that the filing allows."
+        " [line item](line-items.md) comes from the first of its routes that the filing supports."
         " An absent input or a denominator of zero or less gives no value."
         " Values are exact, rounded half-even to 10 significant digits.",
         table(("metric", "unit", "is", "formula"), rows),
@@ -229,8 +230,8 @@ def dictionary_page() -> str:
         parts += [f"## {one.name}", one.summary, table(("column", "type", "meaning"), columns)]
     return page(
         "Data dictionary",
-        "The files of an edition, as `/v1/export` lists them. The same columns, under the same names, are the"
-        " fields of the endpoint that serves them; `null` is what was not published.",
+        "The files of an edition, as `/v1/export` lists them. Columns have the names of the fields that the"
+        " endpoints serve. An unpublished value is `null`.",
         *parts,
     )
 

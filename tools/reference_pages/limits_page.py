@@ -73,15 +73,14 @@ def limits_page() -> str:
     ]
     return page(
         "Limits",
-        "Every bound on what comes from outside, from the constants that enforce it. A value at the bound is"
-        " accepted.",
+        "Every limit on input from outside. A value at the limit is accepted.",
         *parts,
         "The HTTP server itself refuses a head beyond 64 KiB or 100 header fields, without a body.",
         "## Settings",
         "What you can change; the values are the defaults.",
         table(("variable", "default", "meaning", "beyond"), settings),
         "## Parameters",
-        "Beyond each is a 400 that names the parameter.",
+        "A value beyond the limit is a 400 that names the parameter.",
         table(("parameter", "at most"), sorted({*_parameters()})),
     )
 

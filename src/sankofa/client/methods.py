@@ -201,8 +201,8 @@ class Client(Session):
 
         One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
         predecessor. `from` is the first day on which it was known and `until` the last; `until` is null
-        while it is current. With `as_of`, an `until` after that day is null. Of the identifiers, the sample
-        tier gets the LEI only. Ordered by kind, then `from`.
+        while it is current. With `as_of`, an `until` after that day is null. The sample tier gets no
+        identifier but the LEI. Ordered by kind, then `from`.
         """
 
     @asks("/v1/export")

@@ -115,8 +115,8 @@ async def get_entity_history(
 
     One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
     predecessor. `from` is the first day on which it was known and `until` the last; `until` is null while it
-    is current. With `as_of`, an `until` after that day is null. Of the identifiers, the sample tier gets the
-    LEI only. Ordered by kind, then `from`.
+    is current. With `as_of`, an `until` after that day is null. The sample tier gets no identifier but the
+    LEI. Ordered by kind, then `from`.
     """
     key, day = service_id.upper(), as_of or call.today
     view = DayView(call.edition, day, locked=call.lock is not None)
