@@ -163,7 +163,8 @@ def line_items_page() -> str:
         " figures are not used, and counted.",
         "A later vintage is not used either if it breaks an identity that the earlier vintage satisfied,"
         " and its filing reports no other member of the identity for the period. Filers sometimes tag a"
-        " quarter or an adjustment with the dates of the year. `/v1/fundamentals` serves all of them as filed.",
+        " quarter or an adjustment with the dates of the year. `/v1/fundamentals` serves all of them as"
+        " filed.",
         "## Identities",
         "Equations that must hold in a filing. If the first route of an item in doubt does not satisfy one"
         " and another does, the first is not used. If everything is reported and nothing satisfies it,"
