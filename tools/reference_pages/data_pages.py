@@ -158,9 +158,10 @@ def line_items_page() -> str:
         " or a breakdown with the concept holds with the other sign. Otherwise it is not used, and counted.",
         "## Impossible figures",
         f"{', '.join(code(item) for item in told.routes if item in told.never_negative)} cannot be negative."
-        " Earnings per share cannot be larger than the whole profit. If shares outstanding are about a"
-        " thousand or a million times off profit over earnings per share, they are in another unit. Such"
-        " figures are not used, and counted.",
+        " Earnings per share cannot be larger than the whole profit. If they are about a hundred times the"
+        " profit per share, they are in cents. If shares outstanding are about a thousand or a million times"
+        " off profit over earnings per share, they are in another unit. A zero is a placeholder if another"
+        " concept with the same meaning is not zero. Such figures are not used, and counted.",
         "A later vintage is not used either if it breaks an identity that the earlier vintage satisfied,"
         " and its filing reports no other member of the identity for the period. Filers sometimes tag a"
         " quarter or an adjustment with the dates of the year. `/v1/fundamentals` serves all of them as"

@@ -548,7 +548,8 @@ def test_figures_that_contradict_each_other_are_counted_unless_another_explains_
         (2, 8_000_000, 4_100_000, ["eps_basic", "shares_outstanding"]),
         (2, 8_000_000, 4_100, ["eps_basic"]),
         (2, 8_000_000, 4_100_000_000, ["eps_basic"]),
-        (2, 8_000_000, 100_000, ["eps_basic", "shares_outstanding"]),  # odd, and not by a thousand
+        (2, 8_000_000, 50_000, ["eps_basic", "shares_outstanding"]),  # odd, and not by a thousand
+        (200, 8_000_000, 4_100_000, ["shares_outstanding"]),  # cents
         (-18_647_468, -3_123_478, 18_647_468, ["shares_outstanding"]),
         (2, 0, 4_100, ["eps_basic", "shares_outstanding"]),
     ],
@@ -561,6 +562,15 @@ def test_earnings_above_the_profit_and_shares_off_by_thousands_are_passed_over(
     pass_over_misscaled(lines)
     assert [item for item in ("eps_basic", "shares_outstanding") if lines.figure(item)] == left
     assert lines.conflicts == 2 - len(left)
+
+
+@pytest.mark.rule("MET-7")
+def test_a_zero_beside_another_figure_of_the_item_is_a_placeholder() -> None:
+    zero = ifrs(DepreciationAndAmortisationExpense=0, Revenue=0)
+    lines = filing(zero | ifrs(AdjustmentsForDepreciationAndAmortisationExpense=182))
+    figures = [lines.figure(item) for item in ("depreciation_amortisation", "revenue")]
+    assert [figure and figure.value for figure in figures] == [182, 0]
+    assert lines.conflicts == 1
 
 
 @every(("profit", "tax"), [(110, 40), (-10, None), (310, None), (-400, None)])

@@ -116,6 +116,9 @@ class Lines:
             if step.totals and figures:
                 continue
             figure = self._tried(step)
+            if figure is not None and not figure.value and self._is_placeholder(item, step.route.single):
+                self.conflicts += 1
+                continue
             if figure is not None and item in _checked_items():
                 figure = self._checked(item, step, figure)
             if figure is not None:
@@ -140,6 +143,11 @@ class Lines:
         """Skips the first routes of an item."""
         self._passed_over[item] = self._passed_over.get(item, 0) + count
         self.conflicts += count
+
+    def _is_placeholder(self, item: str, concept: str) -> bool:
+        """Whether another concept with the same meaning has a figure that is not zero."""
+        others = _served_concepts(item) - {concept} if concept in _served_concepts(item) else ()
+        return any(self.facts[other].value for other in others if other in self.facts)
 
     def in_one_filing(self, concepts: frozenset[str]) -> bool:
         """Whether one filing reports the known figures of all these concepts."""
@@ -345,6 +353,12 @@ def _checked_items() -> frozenset[str]:
     return table().magnitudes.union(table().never_negative, table().parts, table().wholes, table().signed)
 
 
+@cache
+def _served_concepts(item: str) -> frozenset[str]:
+    """The concepts that are the item."""
+    return frozenset(route.single for route in table().routes[item] if route.served and not route.confirm)
+
+
 _FACTOR: Final = 50
 """Shares tagged in thousands are off by more, buy-backs and new shares within a year by less."""
 _SCALES: Final = [(scale / 2, scale * 2) for exponent in (3, 6, -3, -6) if (scale := Decimal(10) ** exponent)]
@@ -364,6 +378,9 @@ def _unlike(eps: Decimal, profit: Decimal, shares: Decimal) -> bool:
 
 
 _COMMON: Final = "us-gaap:NetIncomeLossAvailableToCommonStockholdersBasic|profit_owners"
+_SHARES: Final = (
+    "ifrs-full:WeightedAverageShares|us-gaap:WeightedAverageNumberOfSharesOutstandingBasic|shares_outstanding"
+)
 _CHECKS: Final = (
     Check("eps_of_other_sign_years", f"eps_basic {_COMMON}", lambda eps, profit: eps * profit < 0),
     Check(
@@ -388,10 +405,12 @@ MEASURES: Final = (*(check.measure for check in _CHECKS), *_BY_IDENTITY.values()
 
 
 def pass_over_misscaled(lines: Lines) -> None:
-    """Pass over earnings per share above the whole profit, and shares that are thousands of times off."""
-    profit = _value(lines, _COMMON)
+    """Pass over earnings per share in cents or above the whole profit, and shares off by thousands."""
+    profit, shares = _value(lines, _COMMON), _value(lines, _SHARES) or _ZERO
     for item in ("eps_basic", "eps_diluted"):
-        while profit and (figure := lines.figure(item)) and abs(figure.value) > abs(profit):
+        while profit and (figure := lines.figure(item)):
+            if abs(figure.value) <= abs(profit) and not 50 < abs(figure.value * shares / profit) < 200:
+                break
             lines.pass_over(item, 1)
     eps = _value(lines, "eps_basic|eps_diluted")
     while profit and eps and (figure := lines.figure("shares_outstanding")):
