@@ -269,6 +269,7 @@ def test_a_form_of_its_country_is_evidence(name: str, country: str) -> None:
         ("Ndongo Sa", ("SN", "GN", "ML")),
         ("Mabaso Catering SA", ("ZA", "BW", "ZM")),
         ("Widodo, S.A.", ("ID",)),
+        ("Fatima Hassan Projects SA", ("KE", "NG", "TZ")),
         ("Rajesh Engineer S.A.", ("IN",)),
         ("Perera P.L.C.", ("LK",)),
         ("Juan Pérez AC", ("MX",)),

@@ -160,6 +160,8 @@ def _form_proves(name: str, country: str, form: tuple[str, ...], head: Words, *,
     if is_cc and sum(_SOUTHERN.match(word) is None for word in unknown) >= _PAIR:
         return True
     if strength == WEAK:
+        if country in known.initials_last and unknown != significant:  # Fatuma Abdi Projects SA
+            return False
         return last and (_is_business_word(head[-1], known) or (len(head) > 1 and head[0] in known.openers))
     if strength == LOCAL:
         return False
