@@ -117,6 +117,7 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("fundamentals csv, gzip", every, {"accept": "text/csv", "accept-encoding": "gzip"}),
         Question("fundamentals arrow", every, {"accept": "application/vnd.apache.arrow.stream"}),
         Question("shared facts", f"/v1/shared/facts?entity_id={issuer}&limit=10000"),
+        Question("macro series, proven", "/v1/macro?series=FX.EUR.ZAR&limit=10000&proof=true"),
         Question(
             "shared facts, a measure", f"/v1/shared/facts?entity_id={issuer}&measure=assets&limit=10000"
         ),

@@ -55,6 +55,13 @@ def logged(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
         yield Logged(desk, asked.server, asked.key, first, between, second)
 
 
+def decoded(text: str) -> bytes:
+    """Base64 in its one canonical spelling."""
+    content = base64.b64decode(text, validate=True)
+    assert base64.b64encode(content).decode() == text
+    return content
+
+
 def tree_hash(leaves: list[bytes]) -> bytes:
     """RFC 9162, 2.1.1."""
     if len(leaves) < 2:
@@ -72,11 +79,11 @@ def opened_checkpoint(note: bytes, vkey: str) -> tuple[str, int, bytes]:
     assert hashlib.sha256(f"{name}\n".encode() + public).digest()[:4].hex() == key_hash
     text, _, signatures = note.decode().partition("\n\n")
     signed = dict(line.removeprefix("— ").split(" ") for line in signatures.splitlines())
-    signature = base64.b64decode(signed[name])
+    signature = decoded(signed[name])
     assert signature[:4].hex() == key_hash
     Ed25519PublicKey.from_public_bytes(public[1:]).verify(signature[4:], f"{text}\n".encode())
     origin, size, root, *_ = text.split("\n")
-    return origin, int(size), base64.b64decode(root)
+    return origin, int(size), decoded(root)
 
 
 def entries_of(bundle: bytes) -> list[bytes]:
@@ -241,7 +248,7 @@ def root_by_path(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:
     """RFC 9162, 2.1.3.2, step by step."""
     assert index < size
     fn, sn, r = index, size - 1, leaf
-    for p in map(base64.b64decode, path):
+    for p in map(decoded, path):
         assert sn != 0
         if fn % 2 == 1 or fn == sn:
             r = hashlib.sha256(b"\x01" + p + r).digest()
@@ -274,7 +281,7 @@ def check_proof(text: str, vkey: str) -> int:
     body = json.loads(text, parse_int=Spelt, parse_float=Spelt)
     proof = body["proof"]
     _, size, root = opened_checkpoint(proof["checkpoint"].encode(), vkey)
-    entry = base64.b64decode(proof["entry"])
+    entry = decoded(proof["entry"])
     leaf = hashlib.sha256(b"\x00" + entry).digest()
     assert root_by_path(leaf, int(proof["entry_index"]), size, proof["entry_path"]) == root
     logged = json.loads(entry)
@@ -282,7 +289,7 @@ def check_proof(text: str, vkey: str) -> int:
     dataset = logged["rows"][proof["dataset"]]
     for row, place in zip(body["data"], proof["rows"], strict=True):
         fields = {k: v for k, v in row.items() if k not in ("superseded_at", "superseding_record_ref")}
-        salt = base64.b64decode(place["salt"])
+        salt = decoded(place["salt"])
         assert len(salt) == 16
         leaf = hashlib.sha256(b"\x00" + salt + rfc8785(fields).encode()).digest()
         found = root_by_path(leaf, int(place["index"]), dataset["count"], place["path"])

@@ -287,7 +287,9 @@ def decode_row_trees(content: bytes) -> dict[str, RowTree]:
 _PLACES: Final = 2 * 64 * _GROUP
 """Rows of 64 groups that a worker caches, twice each: by the row as served and by its salt. A group takes
 100 KB."""
-_SEARCHES_PER_YIELD: Final = 256
+_STEPS_PER_YIELD: Final = 256
+_STEPS_OF_A_GROUP: Final = 32
+"""To find a row is a step; to hash a group of them takes as long as 32."""
 _SEPARATORS: Final = ("|", ",", ":")
 """Separator of a key's parts if the key is not a JSON list."""
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?=T)")
@@ -309,6 +311,7 @@ class OpenTree(NamedTuple):
 class _Group(NamedTuple):
     """Neighbouring rows of a tree, as served, and their proofs."""
 
+    number: int
     rows: bytes
     """Joined by commas."""
     starts: Sequence[int]
@@ -454,24 +457,27 @@ class TreeReader:
         self._places: BoundedCache[int | bytes, _Place] = edition.cache("row places", _PLACES)
         """By the hash of a row in this process, and by its salt."""
         self._rows: dict[str, list[bytes]] = {}
+        self._yield_points = YieldPoints(_STEPS_PER_YIELD)
+        self._next = 0
+        """The group after that of the last row, where the next row usually is."""
 
     async def proofs(self, slices: Iterable[RowSlice]) -> list[bytes | memoryview]:
         """The proofs of the rows in these slices as JSON, to be joined. Raises RowNotHashed."""
         proofs: list[bytes | memoryview] = []
-        yield_points = YieldPoints(_SEARCHES_PER_YIELD)
         for row_slice in slices:
             served, at = bytes(row_slice), 0
-            nested: Mapping[int, bytes] = {}
+            rows: Mapping[int, bytes] = {}
             while at < len(served):
-                row = nested.get(at) or served[at : served.find(b"}", at) + 1]
+                row = rows.get(at) or served[at : served.find(b"}", at) + 1]
                 known = self._places.get(hash(row))
                 if known is None:
-                    await yield_points.step()
-                    if not nested and not _is_object(row):  # the brace ends an object within it
-                        nested = await in_thread_if_large(len(served), _rows_by_start, served)
+                    await self._yield_points.step()
+                    if not rows:  # the brace may be one within the row
+                        rows = await in_thread_if_large(len(served), _rows_by_start, served)
                         continue
                     known = await self._find(row)
                 group, place = known
+                self._next = group.number + 1
                 same = group.rows_in(served, at, place)  # usually the next rows are those of the group
                 proofs += b",", group.proofs_of(place, same or 1)
                 at += group.starts[place + same] - group.starts[place] if same else len(row) + 1
@@ -481,7 +487,9 @@ class TreeReader:
         salt = salts_of(canonical_rows(row), self._secret)[0]
         known = self._places.get(salt)
         if known is None:
-            for number in await self._groups_of(msgspec.json.decode(row, type=_Fields)):
+            numbers = await self._groups_of(msgspec.json.decode(row, type=_Fields))
+            for number in sorted(numbers, key=lambda number: number != self._next):
+                await self._yield_points.step(_STEPS_OF_A_GROUP)
                 await self._read_group(number)
                 if (known := self._places.get(salt)) is not None:
                     break
@@ -518,7 +526,7 @@ class TreeReader:
                     break
         above = b"".join(map(_listed, inclusion_path(self._above, number)))
         size = sum(map(len, rows))
-        group, salts = await in_thread_if_large(size, _group, rows, self._secret, number * width, above)
+        group, salts = await in_thread_if_large(size, _group, number, rows, self._secret, width, above)
         for place, (row, salt) in enumerate(zip(rows, salts, strict=True)):
             self._places.put(hash(row), (group, place))
             self._places.put(salt, (group, place))
@@ -532,9 +540,10 @@ class TreeReader:
         return self._rows[key][first:end]
 
 
-def _group(rows: Sequence[bytes], secret: bytes, first: int, above: bytes) -> tuple[_Group, list[bytes]]:
-    """The group of these rows and the salts; `first` is the index of the first row. `above` leads from the
-    group to the root."""
+def _group(
+    number: int, rows: Sequence[bytes], secret: bytes, width: int, above: bytes
+) -> tuple[_Group, list[bytes]]:
+    """The group of these rows and the salts. `above` leads from the group to the root."""
     canonical = canonical_rows(b",".join(rows))
     salts = salts_of(canonical, secret)
     paths = [above]
@@ -543,10 +552,10 @@ def _group(rows: Sequence[bytes], secret: bytes, first: int, above: bytes) -> tu
         paths = [hashes[min(node ^ 1, len(level))] + paths[node // 2] for node in range(len(level))]
     proofs = [
         b'{"index":%d,"salt":%b"path":[%b]}' % (index, _listed(salt), path[:-1])
-        for index, (salt, path) in enumerate(zip(salts, paths, strict=True), first)
+        for index, (salt, path) in enumerate(zip(salts, paths, strict=True), number * width)
     ]
     joined = memoryview(b",".join(proofs))
-    return _Group(b",".join(rows), _starts(rows), joined, _starts(proofs)), salts
+    return _Group(number, b",".join(rows), _starts(rows), joined, _starts(proofs)), salts
 
 
 def _starts(texts: Sequence[bytes]) -> list[int]:
@@ -557,14 +566,6 @@ def _starts(texts: Sequence[bytes]) -> list[int]:
 def _rows_by_start(rows: bytes) -> dict[int, bytes]:
     split = split_rows(rows)
     return dict(zip(_starts(split), split, strict=False))
-
-
-def _is_object(row: bytes) -> bool:
-    try:
-        msgspec.json.decode(row, type=_Fields)
-    except msgspec.DecodeError:
-        return False
-    return True
 
 
 def _listed(content: bytes) -> bytes:
