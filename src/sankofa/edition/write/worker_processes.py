@@ -55,14 +55,16 @@ class WorkerProcesses:
         self._least_figures = least_figures
         self._workers: list[_Worker] = []
         self._thread = ThreadPoolExecutor(1, "deriving")
+        self._failed = False
 
     def __enter__(self) -> "WorkerProcesses":
         return self
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        if failure is not None:
+        if failure is not None:  # the work in the background ends with its processes
+            self._failed = True
             for worker in self._workers:
-                worker.process.terminate()  # also ends the work in the background
+                worker.process.terminate()
         self._thread.shutdown(cancel_futures=True)
         self.close()
 
@@ -100,7 +102,7 @@ class WorkerProcesses:
         for worker in self._workers:
             _send(worker, job)
         left = {worker.connection: _give(worker, tasks) for worker in self._workers}
-        while busy := [connection for connection, count in left.items() if count]:
+        while (busy := [connection for connection, count in left.items() if count]) and not self._failed:
             ready = wait(busy)
             for worker in self._workers:
                 if worker.connection not in ready:
