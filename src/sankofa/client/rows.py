@@ -226,6 +226,7 @@ SpellRow = TypedDict(
             "name",
             "parent",
             "predecessor",
+            "sector",
             "status",
             "successor",
         ],
