@@ -273,6 +273,15 @@ def test_issuers_of_an_exchange_are_those_listed_on_the_day(
     assert [row["tradable_from"] for row in first] == ["2017-04-03"]  # the listing ended later
 
 
+@pytest.mark.rule("PIT-9")
+def test_screens_and_metrics_have_the_name_of_the_day(world: tuple[LiveServer, str]) -> None:
+    for query, name in (("as_of=2019-06-30", "Old Mill Limited"), ("", "New Mill Limited")):
+        for path in ("/v1/screen?metric=net_margin&", f"/v1/metrics/{MILL_ID}?metric=net_margin&"):
+            for basis in ("current", "as_known"):
+                (row,) = get(world, f"{path}basis={basis}&{query}")["data"]
+                assert (row["legal_name"], row["service_id"]) == (name, MILL_ID), path
+
+
 COPIES = """
 [sources.{name}]
 adapter = "gleif-lei"

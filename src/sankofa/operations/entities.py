@@ -21,7 +21,7 @@ from sankofa.model.provenance import FUND, ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow, EntityRow, RelationRow, SpellRow, wire
 from sankofa.operations import parameters
 from sankofa.operations.contract import MEMBERS, NO_ROWS, Answer, Call, operation
-from sankofa.operations.locked import with_names
+from sankofa.operations.locked import named_on
 from sankofa.operations.nearest import predecessors, relations, unknown_organisation
 from sankofa.operations.paging import first_page, view_on
 
@@ -226,10 +226,7 @@ async def list_issuers(
     first = await page.position(lambda _, key: order.behind(key))
     selection = await issuers_on(order, day, country, name, first, call.grant.rows(limit))
     last = () if selection.following is None else order.key(selection.last_row)
-    view = view_on(call, page.edition, page.day)
-    if call.lock is None and isinstance(view, DayView) and selection.count:
-        rows = await with_names(bytes(selection.rows), view)
-        selection = Selection((rows,), selection.count, selection.truncated, following=selection.following)
+    selection = await named_on(call, page.edition, page.day, selection)
     return page.answer(selection, last, as_of=page.day)
 
 

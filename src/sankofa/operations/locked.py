@@ -262,6 +262,14 @@ def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:
     return terms
 
 
+async def named_on(call: Call, edition: Edition, day: date, selection: Selection) -> Selection:
+    """Rows with the names and identifiers of an earlier day. A locked view names the rows of every answer."""
+    if call.lock is not None or day >= call.today or not selection.count:
+        return selection
+    rows = await with_names(selection.rows.removeprefix(b","), DayView(edition, day, locked=False))
+    return Selection((rows,), selection.count, selection.truncated, following=selection.following)
+
+
 async def with_names(rows: bytes, edition: DayView) -> bytes:
     """Gives rows the names and identifiers that organisations had on the day."""
     known = await edition.known_days()

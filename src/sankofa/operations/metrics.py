@@ -25,6 +25,7 @@ from sankofa.model.rows import REASONS, MetricsRow, ScreenRow, State, decoder_of
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answer, Call, Encoded, operation
+from sankofa.operations.locked import named_on
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import first_page
 from sankofa.operations.parameter_types import JsonSchema
@@ -101,7 +102,8 @@ async def get_screen(
     ranked = await screen(page.edition, ranking, most=call.grant.rows(limit), after=after)
     own_order = screen_order(smallest_first=ranking.smallest_first)
     members: dict[str, object] = {"basis": applied, "omitted": ranked.omitted}
-    return page.answer(ranked.selection, own_order, as_of=page.day, members=members)
+    selection = await named_on(call, page.edition, page.day, ranked.selection)
+    return page.answer(selection, own_order, as_of=page.day, members=members)
 
 
 def _oldest(day: date, max_age: int | None) -> int:
@@ -171,6 +173,7 @@ async def get_metrics(
         "missing": Encoded((b"[%b]" % missing,)),
         **await predecessor_hint(edition, key, selection, call.today),
     }
+    selection = await named_on(call, edition, page.day, selection)
     answer = page.answer(selection, _ORDER, as_of=page.day, members=members)
     if rows or call.lock is not None or cursor is not None:
         return answer
