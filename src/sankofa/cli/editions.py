@@ -4,11 +4,10 @@ import asyncio
 import hashlib
 import shutil
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import mkdtemp
@@ -37,7 +36,6 @@ from sankofa.edition.read.row_proofs import (
     decode_row_trees,
     feed_of,
     hash_keys,
-    hashing,
     own_keys,
     row_tree,
     state_of,
@@ -46,7 +44,6 @@ from sankofa.edition.read.yield_points import event_loop
 from sankofa.edition.write.context import described, left_out_of
 from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import publish, tightened_since
-from sankofa.edition.write.worker_processes import Job, WorkerProcesses
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import NO_ENTRIES, LoggedEdition, LoggedErasure, checked_log, row_trees_path
 from sankofa.engines.object_store import ObjectError, open_source
@@ -77,20 +74,14 @@ from sankofa.sources.registry import load_sources
 _TREE: Final = "tree"
 _KEYS_AT_ONCE: Final = 4096
 _KEYS_OF_A_TASK: Final = 16
-_FIGURES_OF_A_KEY: Final = 64
-"""Approximate average."""
 
 
 class EditionLogWriter:
     """See `edition.write.publish.LogWriter`."""
 
-    def __init__(
-        self, settings: Settings, store: Datastore, processes: WorkerProcesses | None = None
-    ) -> None:
-        """`processes` hash rows in parallel."""
+    def __init__(self, settings: Settings, store: Datastore) -> None:
         self._settings = settings
         self._store = store
-        self._processes = processes
 
     def hash_rows(self, edition: str) -> None:
         path = row_trees_path(self._store.edition_folder(edition))
@@ -146,16 +137,9 @@ class EditionLogWriter:
                     for at in range(0, len(keys), _KEYS_OF_A_TASK):
                         yield dataset, keys[at : at + _KEYS_OF_A_TASK]
 
-        def alone(task: HashTask) -> list[HashedKey]:
-            return loop.run_until_complete(hash_keys(edition, secret, task))
-
-        if self._processes is None:
-            hashed: Iterable[list[HashedKey]] = map(alone, anew())
-        else:
-            folder, seal = self._store.edition_folder(edition.id), self._store.signed_seal(edition.id)
-            job: Job = partial(hashing, folder, seal, secret)
-            hashed = self._processes.derive(job, alone, anew(), lambda task: _FIGURES_OF_A_KEY * len(task[1]))
-        return chain.from_iterable(hashed)
+        return chain.from_iterable(
+            loop.run_until_complete(hash_keys(edition, secret, task)) for task in anew()
+        )
 
     def update(self, *, attest: bool = True) -> None:
         store = self._store

@@ -11,11 +11,10 @@ import re
 from binascii import b2a_base64
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b, sha256
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -25,10 +24,8 @@ from sankofa.edition.format.row_blocks import RowSlice
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.changes import FEEDS, Feed, RowsByName, identified
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.yield_points import YieldPoints, event_loop, in_thread_if_large
+from sankofa.edition.read.yield_points import YieldPoints, in_thread_if_large
 from sankofa.engines.block_file import BoundedCache
-from sankofa.engines.checked_file import FileStates
-from sankofa.engines.edition_reader import EditionReader, OpenParts
 from sankofa.engines.record_file import PackedRecord, pack_record
 from sankofa.model.days import FOREVER, parse_day
 from sankofa.model.signed_notes import HASH_BYTES, inclusion_path, joined_root, levels_above, root_of
@@ -206,14 +203,6 @@ async def state_of(edition: Edition, feed: Feed) -> bytes:
             return b""
         state.update(f"{len(key)} {key}".encode() + digest)
     return state.digest()
-
-
-@contextmanager
-def hashing(folder: Path, seal: str | None, secret: bytes) -> Iterator[Callable[[HashTask], list[HashedKey]]]:
-    """Hashes the rows of some keys in a process of its own."""
-    reader = EditionReader(folder, OpenParts(FileStates()), seal)
-    with closing(Edition(folder.name, reader)) as edition, event_loop() as loop:
-        yield lambda task: loop.run_until_complete(hash_keys(edition, secret, task))
 
 
 async def hash_keys(edition: Edition, secret: bytes, task: HashTask) -> list[HashedKey]:
