@@ -20,6 +20,7 @@ reads the same rows as the build, even during an ingest (`ledger.generations.Cap
 
 import pickle  # nosec B403
 import sys
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, nullcontext
@@ -328,13 +329,15 @@ class MacroParts:
 
 def _spooled(tasks: Iterable[_GroupTask]) -> Iterator[_GroupTask]:
     """Writes tasks to a file, and returns them one by one."""
-    file = TemporaryFile()  # noqa: SIM115 - it ends with the last task
+    file = TemporaryFile()  # noqa: SIM115 - closed with the iterator
     number = 0
     for task in tasks:
         pickle.dump(task, file)
         number += 1
     file.seek(0)
-    return (pickle.load(file) for _ in range(number))  # nosec B301  # noqa: S301 - ours
+    tasks = (pickle.load(file) for _ in range(number))  # nosec B301  # noqa: S301 - ours
+    weakref.finalize(tasks, file.close)
+    return tasks
 
 
 def _groups(columns: Iterable[_StoredColumn]) -> Iterator[list[_StoredColumn]]:
