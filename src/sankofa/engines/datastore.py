@@ -112,15 +112,15 @@ class Datastore:
         """
         folder = self._folder_of(edition)
         self._states.forget_missing()
-        return EditionReader(folder, self._opened, self.signed_seal(edition), check_all=check_all)
+        return EditionReader(folder, self._opened, self._signed_seal(edition), check_all=check_all)
 
     def manifest(self, edition: str) -> Manifest:
         """The sealed manifest; reads no other file. Raises EditionError."""
         folder = self._folder_of(edition)
         with edition_errors(folder):
-            return read_manifest(folder, self.signed_seal(edition))
+            return read_manifest(folder, self._signed_seal(edition))
 
-    def signed_seal(self, edition: str) -> str | None:
+    def _signed_seal(self, edition: str) -> str | None:
         """The signed digest of its manifest; None if nothing was signed here yet.
 
         Raises EditionError if no trusted key signed this edition.
@@ -325,7 +325,7 @@ class Datastore:
             raise StoreUnavailable("datastore", "no edition is published")
         folder = self.editions / current
         try:
-            for path, file in stored_files(folder, read_manifest(folder, self.signed_seal(current))):
+            for path, file in stored_files(folder, read_manifest(folder, self._signed_seal(current))):
                 status = path.stat()
                 if status.st_size != file.size:
                     raise ValueError(f"{path.name} has not {file.size} bytes")
