@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sankofa.client import verify
-from tests.live import run, succeed
+from tests.live import LiveServer, run, succeed
 from tests.nodes.commands import follow
 from tests.publisher import answering_posts
 from tests.services import MISSING
@@ -146,8 +146,14 @@ def test_a_rewritten_past_is_refused(plain_desk: Desk, tmp_path: Path) -> None:
     assert (since.returncode, "The log had 3 entries before, and has 2 now." in since.stderr) == (1, True)
 
 
+@pytest.mark.rule("LOG-7")
+def test_an_answer_without_a_proof_says_how_to_ask_for_one() -> None:
+    with pytest.raises(ValueError, match="has no proof"):
+        verify('{"data": []}', "origin+00000000+AAAA")
+
+
 @pytest.mark.rule("LOG-10")
-def test_an_edition_of_the_past_is_rebuilt_from_the_ledger(plain_desk: Desk) -> None:
+def test_an_edition_of_the_past_is_rebuilt_from_the_ledger(plain_desk: Desk, tmp_path: Path) -> None:
     desk = plain_desk
     desk.records(*ENTITIES[:4], record(TRADER, "Marchbanks Trading", "ZA", "RA991111:42"))
     first, _ = published(desk, "a", "b")
@@ -176,6 +182,19 @@ def test_an_edition_of_the_past_is_rebuilt_from_the_ledger(plain_desk: Desk) -> 
     assert (code, "left out: 1 withdrawals and 1 natural persons proven since" in said) == (0, True), said
     assert "tenders: 1 rows, logged 2" in said
     assert "but for what is left out" in said
+    kept = tmp_path / "kept"
+    done = desk.command("editions", "rebuild", last["published_at"], "--into", kept)
+    assert done.returncode == 0, done.stderr
+    (manifest,) = (json.loads(path.read_text()) for path in kept.glob("editions/*/manifest.json"))
+    assert manifest["rebuilt"] == {
+        "edition": last["edition"],
+        "published_at": last["published_at"],
+        "left_out": {"withdrawals": 1, "persons": 1},
+    }
+    with LiveServer(kept) as live:
+        assert len(live.rows("/v1/tenders?country=ZA", live.key("starter"))) == 1
+    full = desk.command("editions", "rebuild", last["published_at"], "--into", kept)
+    assert (full.returncode, "is not empty: name a new folder" in full.stderr) == (1, True)
 
 
 pytest.importorskip("rfc3161_client", reason="rfc3161-client is not installed: make setup EXTRAS=1")

@@ -214,8 +214,13 @@ class Rebuilt(NamedTuple):
         return [name for name, count in self.different.items() if not excused or self.rows[name] > count]
 
 
-def rebuild(settings: Settings, moment: datetime) -> Rebuilt:
-    """Build the edition that was the newest at an instant. Raises OperatorError if there was none."""
+def rebuild(settings: Settings, moment: datetime, into: Path | None = None) -> Rebuilt:
+    """Build the edition that was the newest at an instant, and keep it in a HOME of its own if one is given.
+
+    Raises OperatorError if there was no edition, or that HOME is not empty.
+    """
+    if into is not None and into.exists() and any(into.iterdir()):
+        raise OperatorError(f"{into} is not empty: name a new folder")
     with closing(open_fresh_store(settings)) as store:
         entries = [one for one in store.log.tree().decoded if isinstance(one, LoggedEdition)]
         then = [one for one in entries if datetime.fromisoformat(one.published_at) <= moment]
@@ -224,7 +229,7 @@ def rebuild(settings: Settings, moment: datetime) -> Rebuilt:
         entry = then[-1]
         secret = _secret(settings, store, entry.edition)
     position = ledger_position(entry.edition)
-    with _folder(settings.home) as folder, open_ledger(settings, create=False) as ledger:
+    with _folder(settings.home, into) as folder, open_ledger(settings, create=False) as ledger:
         withdrawals = sum(one.number > position for one in ledger.withdrawals())
         persons = sum(number > position for (number,) in ledger.rows("SELECT capture_id FROM withheld"))
         ledger.go_back_to(position)
@@ -237,6 +242,13 @@ def rebuild(settings: Settings, moment: datetime) -> Rebuilt:
                 sources=load_sources(settings.home),
                 despite_floors=True,
                 match_threshold=settings.match_threshold / 100,
+                extras={
+                    "rebuilt": {
+                        "edition": entry.edition,
+                        "published_at": entry.published_at,
+                        "left_out": {"withdrawals": withdrawals, "persons": persons},
+                    }
+                },
             )
             trees = asyncio.run(_trees(built, manifest["edition"], secret))
     different = {name: one["count"] for name, one in entry.rows.items() if rows_of(trees[name]) != one}
@@ -260,10 +272,14 @@ async def _trees(store: Datastore, name: str, secret: bytes) -> dict[str, RowTre
 
 
 @contextmanager
-def _folder(home: Path) -> Iterator[Path]:
-    """A private folder in HOME. Folders left by killed commands are removed."""
+def _folder(home: Path, into: Path | None) -> Iterator[Path]:
+    """The folder to keep, or a private one in HOME. Folders left by killed commands are removed."""
     for leftover in home.glob(f"{_FOLDER}*"):
         shutil.rmtree(leftover, ignore_errors=True)
+    if into is not None:
+        make_private_folder(into)
+        yield into
+        return
     folder = Path(mkdtemp(prefix=_FOLDER, dir=home))
     try:
         yield folder
@@ -522,10 +538,17 @@ def take_log_command(address: str) -> None:
 
 @editions.command("rebuild")
 @click.argument("moment", metavar="INSTANT")
-def rebuild_edition(moment: str) -> None:
+@click.option(
+    "--into",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the edition in this new HOME, for `SANKOFA_HOME=FOLDER sankofa serve`.",
+)
+def rebuild_edition(moment: str, into: Path | None) -> None:
     """Build the edition that was the newest at INSTANT from the ledger, and compare it with the log.
 
-    Rows withdrawn since then and people recognised since then are left out. The edition is not stored.
+    Rows withdrawn since then and people recognised since then are left out, and its manifest counts them
+    (`rebuilt`). The edition is not stored without --into.
     """
     now = datetime.now(UTC)
     try:
@@ -534,7 +557,7 @@ def rebuild_edition(moment: str) -> None:
         raise click.BadParameter(str(failure), param_hint="INSTANT") from None
     if then > now:
         raise click.BadParameter("it is in the future", param_hint="INSTANT")
-    rebuilt = rebuild(load(), then)
+    rebuilt = rebuild(load(), then, into)
     for dataset, count in rebuilt.rows.items():
         logged = rebuilt.different.get(dataset)
         click.echo(f"{dataset}: {count} rows, " + ("as logged" if logged is None else f"logged {logged}"))

@@ -39,6 +39,8 @@ def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | by
         if str(path_or_text)[-8:] == ".parquet":
             return _verified_file(Path(str(path_or_text)), key, since)
         answer = _json(_text(path_or_text))
+        if "proof" not in answer:
+            raise ValueError("The answer has no proof. Ask with proof=true.")
         if since is not None:
             _check_growth(answer["proof"], _text(since), keys)
         return _verified(answer, keys)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -75,6 +76,7 @@ class BuildContext:
         issuer_cache: Path | None = None,
         processes: WorkerProcesses | None = None,
         match_threshold: float = THRESHOLD,
+        extras: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         self._sources = sources or {}
         self.left_out = [] if sources is None else left_out_of(ledger, sources)
@@ -89,6 +91,7 @@ class BuildContext:
         self._issuer_cache = issuer_cache
         self._processes = processes
         self.match_threshold = match_threshold
+        self._extras = extras
 
     @cached_property
     def seals(self) -> list[tuple[int, str]]:
@@ -99,7 +102,7 @@ class BuildContext:
     @property
     def manifest_extras(self) -> dict[str, object]:
         """What the manifest says about the build."""
-        extras: dict[str, object] = {}
+        extras: dict[str, object] = dict(self._extras)
         if self.left_out:
             extras["left_out"] = [one._asdict() for one in self.left_out]
         if self.withdrawals:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -53,13 +54,14 @@ def publish(
     match_threshold: float = THRESHOLD,
     waiting: Callable[[], None] = lambda: None,
     log: LogWriter | None = None,
+    extras: Mapping[str, object] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
     `issuer_cache` is a folder for results that the next build may reuse; `processes` derive issuers and macro
     columns, and end with it. One publication runs at a time: `waiting` is called while another runs, and the
-    ledger is read after it. `log` records the edition. Raises EditionError if the pointer would move back, or
-    a rollback moved it meanwhile.
+    ledger is read after it. `log` records the edition; `extras` go into its manifest. Raises EditionError if
+    the pointer would move back, or a rollback moved it meanwhile.
     """
     with store.exclusive("publish", waiting), without_cycle_collection(), processes or nullcontext():
         if log is not None:
@@ -73,6 +75,7 @@ def publish(
                 issuer_cache=issuer_cache,
                 processes=processes,
                 match_threshold=match_threshold,
+                extras=extras,
             )
             manifest = _build(store, context, progress)
             del context  # before garbage collection resumes, which would scan all of it
