@@ -15,7 +15,7 @@ PRETAX = (
     "IncomeLossFromContinuingOperationsBeforeIncomeTaxes"
     "MinorityInterestAndIncomeLossFromEquityMethodInvestments"
 )
-ALL, PART, UNPROVEN, ODD, STRANGE, LATER = range(9999900081, 9999900087)
+ALL, PART, UNPROVEN, ODD, STRANGE, LATER, CENTS = range(9999900081, 9999900088)
 FIGURES: dict[str, int | str] = {
     GOLD: 900,
     "CostsAndExpenses": 700,
@@ -50,11 +50,17 @@ FILED: dict[int, dict[str, int | str]] = {
         "EarningsPerShareDiluted": "0.005",
         "CommonStockSharesOutstanding": 22,
     },
+    CENTS: {
+        "NetIncomeLoss": 110,
+        "EarningsPerShareBasic": 55,
+        "WeightedAverageNumberOfSharesOutstandingBasic": 200,
+    },
 }
 UNITS = {
     "EarningsPerShareBasic": "USD/shares",
     "EarningsPerShareDiluted": "USD/shares",
     "CommonStockSharesOutstanding": "shares",
+    "WeightedAverageNumberOfSharesOutstandingBasic": "shares",
 }
 INSTANTS = {
     "LiabilitiesCurrent",
@@ -181,6 +187,7 @@ def test_figures_that_cannot_be_are_left_out_of_statements_and_stay_among_the_fa
     for item in ("current_liabilities", "eps_basic", "shares_outstanding"):
         assert (item, 2012) not in found, item
     assert found["eps_diluted", 2012] == 0.005
+    assert {row["line_item"] for row in rows(mines, CENTS, "statements")} == {"profit", "profit_owners"}
     facts = rows(mines, LATER, "fundamentals")
     served = {(r["line_item"], r["fiscal_year"]): r["value_reported"] for r in facts}
     assert (served["profit_owners", 2013], served["current_liabilities", 2012]) == (30, -5)

@@ -169,6 +169,7 @@ class RouteTable:
         sums += [tuple(term for term in entry.items if ":" in term.concept) for entry in self.identities]
         concepts.update(term.concept for s in sums for term in s)
         concepts.update(c for entry in self.breakdowns.values() for c in entry.members)
+        concepts.update(self.groups.get("shares_of_earnings", ()))
         return frozenset(concepts - {SELF})
 
 

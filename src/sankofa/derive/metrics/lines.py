@@ -378,9 +378,6 @@ def _unlike(eps: Decimal, profit: Decimal, shares: Decimal) -> bool:
 
 
 _COMMON: Final = "us-gaap:NetIncomeLossAvailableToCommonStockholdersBasic|profit_owners"
-_SHARES: Final = (
-    "ifrs-full:WeightedAverageShares|us-gaap:WeightedAverageNumberOfSharesOutstandingBasic|shares_outstanding"
-)
 _CHECKS: Final = (
     Check("eps_of_other_sign_years", f"eps_basic {_COMMON}", lambda eps, profit: eps * profit < 0),
     Check(
@@ -406,7 +403,8 @@ MEASURES: Final = (*(check.measure for check in _CHECKS), *_BY_IDENTITY.values()
 
 def pass_over_misscaled(lines: Lines) -> None:
     """Pass over earnings per share in cents or above the whole profit, and shares off by thousands."""
-    profit, shares = _value(lines, _COMMON), _value(lines, _SHARES) or _ZERO
+    profit = _value(lines, _COMMON)
+    shares = _value(lines, "|".join((*table().groups["shares_of_earnings"], "shares_outstanding"))) or _ZERO
     for item in ("eps_basic", "eps_diluted"):
         while profit and (figure := lines.figure(item)):
             if abs(figure.value) <= abs(profit) and not 50 < abs(figure.value * shares / profit) < 200:
