@@ -120,6 +120,15 @@ def _plausible(item: str, route: dict[str, Any], option: Option, filed: Filed) -
     """Without a total that is less than a part of it; an outflow with its sign turned where proven."""
     if option.value < 0 and item in said()["magnitudes"].split():
         return _turned(item, route, option, filed)
+    if option.value < 0 and item in said()["never_negative"].split():
+        return None
+    same = {r["take"] for r in said()["items"][item] if r.get("served") and "confirm" not in r}
+    if (
+        not option.value
+        and route.get("take") in same
+        and any(one in filed.rows and filed.value(one) for one in same)
+    ):
+        return None
     least = [filed.sum(text) for text in said()["parts"].get(item, [])]
     if any(part is not None and option.value < part for part in least):
         return None
