@@ -53,10 +53,9 @@ def messages() -> list[str]:
     from sankofa.derive.signals.contract import panels
     from sankofa.model import errors
     from sankofa.web.languages import CODES, LABELS, UNITS
-    from sankofa.web.pages.company import SECTORS
     from sankofa.web.pages.home import HEADLINES
 
-    wanted.update((*HEADLINES.values(), *SECTORS.values()))
+    wanted.update(HEADLINES.values())
     wanted.update(metric.summary for metric in metrics())
     wanted.update(panel.summary for panel in panels().values())
 

@@ -2,16 +2,14 @@
 
 import csv
 import io
-import json
 import re
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from sankofa.model.identifiers import service_id
 from sankofa.web.languages import language
-from tests.live import LiveServer, create_key, publish_files
+from tests.live import LiveServer
 from tests.web.site import COMPANY, ISSUER, ZEBRA_ID, Html, publish_hostile_world
 
 
@@ -109,60 +107,3 @@ def test_a_record_without_figures_says_what_is_missing_and_where_to_look(server:
     assert "identifiers and no figures" in page
     assert 'id="st-h"' not in page
     assert "identifiers and no figures" not in server.get(COMPANY, paid_key).text
-
-
-_REGISTRANTS = {"9999201": ("Alpha", "1040"), "9999202": ("Beta", "1311"), "9999203": ("Gamma", "5812")}
-_PEERS_SOURCES = """
-[sources.registrants]
-title = "Registrants"
-adapter = "sec-submissions"
-publisher = "A regulator"
-license_class = "public-domain"
-commercial_redistribution = true
-"""
-
-
-@pytest.mark.rule("ENTY-5", "WEB-17")
-def test_peers_are_of_the_country_and_of_the_sector_that_a_source_gives(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "sources.toml").write_text(_PEERS_SOURCES)
-    files: list[tuple[str, str | Path]] = []
-    lines = [
-        "entity,line_item,value,currency,period_start,period_end,available_at,document,location,legal_name,country"
-    ]
-    for number, (name, sic) in _REGISTRANTS.items():
-        about = {
-            "cik": number,
-            "name": f"{name} Limited",
-            "formerNames": [],
-            "entityType": "operating",
-            "sic": sic,
-        }
-        path = tmp_path / f"20250102-CIK000{number}.json"
-        path.write_text(json.dumps(about))
-        files.append(("registrants", path))
-    for number, profit in (*zip(_REGISTRANTS, (30, 20, 10), strict=True), ("9999204", 5)):
-        for item, value in (("revenue", 100), ("profit", profit)):
-            dates = "2024-01-01,2024-12-31,2025-03-31"
-            named = f"report,p1,Company {number} Limited,ZA"
-            lines.append(f"registry:US-SEC-CIK:000{number},{item},{value},ZAR,{dates},{named}")
-    figures = tmp_path / "figures.csv"
-    figures.write_text("\n".join(lines) + "\n")
-    publish_files(home, *files, ("filings", figures))
-    with LiveServer(home) as server:
-        key = create_key(home, "starter")
-        ids = [service_id(f"registry:US-SEC-CIK:000{number}") for number in (*_REGISTRANTS, "9999204")]
-        history = server.get(f"/v1/entities/{ids[1]}/history", key).json()["data"]
-        ((value, ref, until),) = (
-            (row["value"], row["source_ref"], row["until"]) for row in history if row["kind"] == "sector"
-        )
-        assert (value, until) == ("SIC 1311", None)
-        assert ref.startswith("registrants:CIK0009999202.json")
-        page = server.http.get(f"/company/{ids[1]}").text
-        assert "among them: Mining." in page
-        assert ">2 of 4<" in page
-        assert "<td>2 of 2</td>" in page
-        alone = server.http.get(f"/company/{ids[3]}").text
-        assert "No source gives the sector of this company." in alone
-        assert "Rank in the sector" not in alone

@@ -199,11 +199,10 @@ class Client(Session):
     ) -> Answer[rows.SpellRow]:
         """Every name, status, listing, parent and identifier of an organisation, with first and last days.
 
-        One row for each name, status, legal form, jurisdiction, sector, listing, identifier, parent,
-        successor and predecessor. A sector is the code of its industry at the SEC (`SIC 1040`). `from` is
-        the first day on which it was known and `until` the last; `until` is null while it is current. With
-        `as_of`, an `until` after that day is null. The sample tier gets no identifier but the LEI. Ordered
-        by kind, then `from`.
+        One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
+        predecessor. `from` is the first day on which it was known and `until` the last; `until` is null
+        while it is current. With `as_of`, an `until` after that day is null. The sample tier gets no
+        identifier but the LEI. Ordered by kind, then `from`.
         """
 
     @asks("/v1/export")

@@ -226,7 +226,6 @@ SpellRow = TypedDict(
             "name",
             "parent",
             "predecessor",
-            "sector",
             "status",
             "successor",
         ],

@@ -37,13 +37,13 @@ class Statement(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """A successor, predecessor, parent or sector of an organisation, and its days."""
+    """A successor, predecessor or parent of an organisation, and the days of the relationship."""
 
     kind: str
     relationship: str
     """`direct` or `ultimate` for a parent."""
     value: str
-    """The service_id of a successor or predecessor, the LEI of a parent, the code of a sector."""
+    """The service_id of a successor or predecessor, the LEI of a parent."""
     first: str
     """The first day; empty if there is no known beginning."""
     until: str

@@ -1,7 +1,7 @@
 """Names, places, identifiers and relations of an organisation, each from its day on (contract: LOCK-4)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
 from operator import itemgetter
@@ -14,7 +14,6 @@ from sankofa.model.identifiers import free_location, in_one_spelling
 from sankofa.model.rows import RELATIONSHIPS
 
 PARENT: Final = "parent"
-SECTOR: Final = "sector"
 
 
 def states(
@@ -164,20 +163,16 @@ def _days(
 
 
 def relate(entities: Sequence[Entity], captures: Mapping[int, CaptureInfo]) -> None:
-    """Find the sectors, successors, predecessors and parents of organisations, each with its days."""
+    """Find the successors, predecessors and parents of organisations, each with its days."""
     for entity in entities:
         if entity.earlier:
             date_numbers(entity, captures)
     wanted = set[str | None]()
-    coded = dict[str, Entity]()
     for entity in entities:
         wanted.update(one.profile.parent for one in entity.relationships)
-        for one in (*entity.statements, *entity.earlier):
-            wanted.add(one.profile.successor)
-            if one.profile.sector:
-                coded[entity.service_id] = entity
+        wanted.update(one.profile.successor for one in (*entity.statements, *entity.earlier))
     wanted.discard(None)
-    if not wanted and not coded:
+    if not wanted:
         return
     holder = {claim.identifier: one for one in entities for claim in one.claims if claim.identifier in wanted}
     holder |= {subject: one for one in entities for subject in one.subjects if subject in wanted}
@@ -185,17 +180,9 @@ def relate(entities: Sequence[Entity], captures: Mapping[int, CaptureInfo]) -> N
     for capture in captures.values():
         first_file[capture.source_id] = min(first_file.get(capture.source_id, NEVER), capture.day)
     relations = defaultdict[str, list[Relation]](list)
-    for entity in coded.values():
-        for spell in _spells(entity, captures, lambda one: one.profile.sector or ""):
-            relations[entity.service_id].append(Relation(SECTOR, "", *spell))
     for entity in entities:
         if any(one.profile.successor in holder for one in (*entity.statements, *entity.earlier)):
-
-            def succeeded(one: Statement, own: Entity = entity) -> str:
-                successor = holder.get(one.profile.successor or "")
-                return "" if successor is None or successor is own else successor.service_id
-
-            for value, first, until, evidence in _spells(entity, captures, succeeded):
+            for value, first, until, evidence in _successors(entity, holder, captures):
                 known = max(first, _known(entity, captures))
                 relations[entity.service_id].append(Relation("successor", "", value, first, until, evidence))
                 relations[value].append(
@@ -208,16 +195,17 @@ def relate(entities: Sequence[Entity], captures: Mapping[int, CaptureInfo]) -> N
             entity.relations = tuple(relations[entity.service_id])
 
 
-def _spells(
-    entity: Entity, captures: Mapping[int, CaptureInfo], value_of: Callable[[Statement], str]
+def _successors(
+    entity: Entity, holder: Mapping[str, Entity], captures: Mapping[int, CaptureInfo]
 ) -> Iterator[tuple[str, str, str, Statement]]:
-    """Each value that records give, its first day, the day after its last, and the record."""
+    """The service_id of each successor, its first day, the day after its last, and the record."""
     named: list[tuple[str, str, Statement]] = []
     for day, statements, _ in states(entity, captures):
         if not statements:
             continue
-        pairs = ((value_of(one), one) for one in statements)
-        value, evidence = next((pair for pair in pairs if pair[0]), ("", statements[0]))
+        pairs = ((holder.get(one.profile.successor or ""), one) for one in statements)
+        successor, evidence = next((pair for pair in pairs if pair[0]), (None, statements[0]))
+        value = "" if successor is None or successor is entity else successor.service_id
         if value != (named[-1][1] if named else ""):
             named.append((day, value, evidence))
     for at, (day, value, evidence) in enumerate(named):

@@ -48,8 +48,6 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     identifiers: tuple[str, ...] = ()
     """Every identifier the source gives for it, `str(Identifier)`, the subject among them."""
     successor: str | None = None
-    sector: str | None = None
-    """Its industry as a regulator codes it: `SIC 1040`."""
     document: str = ""
     """The position of this profile in the source: the document part of its source_ref."""
     registered: str = ""

@@ -169,14 +169,14 @@ class EntityRow(Row, frozen=True, kw_only=True):
 
 
 _SPELL_KINDS: Final = (
-    *("identifier", "jurisdiction", "legal_form", "listing", "name", "parent", "predecessor", "sector"),
-    *("status", "successor"),
+    *("identifier", "jurisdiction", "legal_form", "listing", "name", "parent", "predecessor", "status"),
+    "successor",
 )
 RELATIONSHIPS: Final = ("direct", "ultimate")
 
 
 class RelationRow(Row, frozen=True, kw_only=True):
-    """A successor, predecessor, parent or sector of an organisation, as an edition stores it."""
+    """A successor, predecessor or parent of an organisation, as an edition stores it."""
 
     kind: str
     value: str
@@ -190,8 +190,8 @@ class SpellRow(Row, frozen=True, kw_only=True):
     value: Annotated[
         str,
         doc(
-            "The name or code; Listing: EXCHANGE:TICKER; identifier: TYPE:VALUE; parent: LEI; sector: SIC "
-            "and four digits; else a service_id."
+            "The name or code; Listing: EXCHANGE:TICKER; identifier: TYPE:VALUE; parent: LEI; else a "
+            "service_id."
         ),
     ]
     relationship: Annotated[

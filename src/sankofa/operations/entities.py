@@ -113,11 +113,10 @@ async def get_entity_history(
 ) -> Answer:
     """Every name, status, listing, parent and identifier of an organisation, with first and last days.
 
-    One row for each name, status, legal form, jurisdiction, sector, listing, identifier, parent, successor
-    and predecessor. A sector is the code of its industry at the SEC (`SIC 1040`). `from` is the first
-    day on which it was known and `until` the last; `until` is null while it is current. With `as_of`, an
-    `until` after that day is null. The sample tier gets no identifier but the LEI. Ordered by kind, then
-    `from`.
+    One row for each name, status, legal form, jurisdiction, listing, identifier, parent, successor and
+    predecessor. `from` is the first day on which it was known and `until` the last; `until` is null while it
+    is current. With `as_of`, an `until` after that day is null. The sample tier gets no identifier but the
+    LEI. Ordered by kind, then `from`.
     """
     key, day = service_id.upper(), as_of or call.today
     view = DayView(call.edition, day, locked=call.lock is not None)
@@ -188,14 +187,12 @@ def _named(one: _Identified) -> str:
 
 
 async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
-    """Sectors, successor, predecessors and parents, with first and last days."""
+    """Successor, predecessors and parents, with first and last days."""
     spells = []
     for block in await view.whole.blocks(RELATIONS, key, 0, FOREVER):
         for entry in entries_of(block):
             one = _related(entry.row)
-            if entry.first <= view.day and (
-                one.kind in ("parent", "sector") or await view.holds(ENTITIES, one.value)
-            ):
+            if entry.first <= view.day and (one.kind == "parent" or await view.holds(ENTITIES, one.value)):
                 spells.append(_spell(one.kind, one.value, *_days(entry, view, since), one))
     return spells
 

@@ -32,7 +32,6 @@ _PAGE: Final = re.compile(r"(?:.*/)?CIK([0-9]{10})-submissions-[0-9]+\.json")
 """The name of a further page of a registrant's filings in the bulk zip."""
 _OF_OWNERS: Final = re.compile(r"(?:3|4|5|144)(?:/A)?")
 """Forms in which people report their shares: no figures, and the greater part of all filings."""
-_SIC: Final = re.compile(r"(?!0000)[0-9]{4}", re.ASCII)
 _ACCEPTS: Final = range(6, 22)
 """Hours of New York in which EDGAR accepts filings."""
 
@@ -48,7 +47,6 @@ class _Registrant(msgspec.Struct):
     name: str
     former: list[dict[str, object]] = msgspec.field(name="formerNames")
     entity_type: str | None = msgspec.field(name="entityType", default=None)
-    sic: str | None = None
     filings: dict[str, msgspec.Raw] | None = None
 
 
@@ -63,12 +61,6 @@ class _Named(msgspec.Struct):
 
     day: str
     name: str
-
-
-def _sector(sic: str) -> str | None:
-    """A code of the Standard Industrial Classification; None without one. The sets write it as a decimal."""
-    code = sic.removesuffix(".0").zfill(4)
-    return f"SIC {code}" if _SIC.fullmatch(code) else None
 
 
 _decode = msgspec.json.Decoder(_Registrant).decode
@@ -137,7 +129,6 @@ def _records(prefix: str, subject: str, registrant: _Registrant) -> Iterator[Rec
                 identifiers=(subject,),
                 document=f"CIK{subject.rpartition(':')[2]}.json",
                 registered=names[0].day,
-                sector=_sector(registrant.sic or "") if used is names[-1] else None,
             )
             yield EntityRecord(subject, used.day, profile)
         else:
@@ -237,7 +228,7 @@ class _Table:
 
 def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
     adsh, number, filed, name = table.require("adsh", "cik", "filed", "name")
-    names = ("countryinc", "stprinc", "countryba", "former", "accepted", "sic")
+    names = ("countryinc", "stprinc", "countryba", "former", "accepted")
     optional = [table.find(column) for column in names]
     for line_number, row in table.rows():
         if not row or not _ACCESSION.match(row[adsh]):
@@ -249,7 +240,7 @@ def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
             yield table.rejected(line_number, failure)
             continue
         filings[row[adsh]] = (subject, day)
-        incorporated, state, business, former, accepted, sic = (
+        incorporated, state, business, former, accepted = (
             row[i].strip() if i is not None else "" for i in optional
         )
         home = country(incorporated)
@@ -260,7 +251,6 @@ def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
             jurisdiction=f"{home}-{state}" if home and state else home,
             country=home or country(business),
             identifiers=(subject,),
-            sector=_sector(sic),
             document=row[adsh],
         )
         yield EntityRecord(subject, day, profile, incidental=True)

@@ -230,15 +230,3 @@ def test_real_quarters_agree_with_a_plain_count(read: Read, shared_data: Path, n
     assert rejects_of(records) == []
     assert sorted(ours) == sorted(plainly_counted(path))
     assert len(ours) == kept
-
-
-@pytest.mark.rule("ADP-3")
-@pytest.mark.parametrize(
-    ("sic", "sector"), [("3221.0", "SIC 3221"), ("100", "SIC 0100"), ("", None), ("0", None)]
-)
-def test_a_filing_gives_the_industry_of_its_registrant(
-    read: Read, tmp_path: Path, sic: str, sector: str | None
-) -> None:
-    records = read("sec-fsds", quarter(tmp_path, FIGURE, sub=table([*SUB, "sic"], [*FILING, sic])))
-    (entity,) = (record for record in records if isinstance(record, EntityRecord))
-    assert (entity.profile.sector, entity.effective) == (sector, "2010-02-10")

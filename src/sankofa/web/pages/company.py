@@ -56,8 +56,7 @@ async def company(visit: Visit) -> View:
         asked, day_of_record = await visit.ask("get_entity", service_id=service_id, shown=False), ""
     entity, successor = asked.first, asked.members["successor"]
     context["facts"], facts = await _facts(visit, service_id, as_of)
-    context["sector"] = sector = await _sector(visit, service_id, as_of)
-    context["ranks"] = await _ranks(visit, entity, context["metrics"], as_of, sector)
+    context["ranks"] = await _ranks(visit, entity, context["metrics"], as_of)
     context["country"] = entity["country"]
     context["restatements"] = await _restatements(visit, service_id, as_of)
     facts.append(_statement_table(visit, context["table"]))
@@ -181,38 +180,10 @@ async def _facts(visit: Visit, service_id: str, as_of: date) -> tuple[list[dict[
     return facts, charts
 
 
-SECTORS: Final = {
-    "01": "Agriculture, forestry and fishing",
-    "10": "Mining",
-    "15": "Construction",
-    "20": "Manufacturing",
-    "40": "Transport, communications and utilities",
-    "50": "Wholesale trade",
-    "52": "Retail trade",
-    "60": "Finance, insurance and real estate",
-    "70": "Services",
-    "91": "Public administration",
-}
-"""The divisions of the Standard Industrial Classification, by the first two digits from which each begins."""
-
-
-async def _sector(visit: Visit, service_id: str, as_of: date) -> Row | None:
-    """The sector of a company on a day: the division of its industry, with the code and its source."""
-    asked: dict[str, Any] = {"service_id": service_id, "as_of": as_of.isoformat()}
-    for row in (await visit.ask("get_entity_history", shown=False, **asked)).rows:
-        begins = row["value"][4:6]
-        if row["kind"] == "sector" and row["until"] is None and "01" <= begins < "99":
-            return {**row, "name": SECTORS[max(first for first in SECTORS if first <= begins)]}
-    return None
-
-
-async def _ranks(
-    visit: Visit, entity: Row, known: list[dict[str, Any]], as_of: date, sector: Row | None
-) -> list[dict[str, Any]]:
-    """Some metrics compared with the country's other companies, and with those of its sector among them."""
+async def _ranks(visit: Visit, entity: Row, known: list[dict[str, Any]], as_of: date) -> list[dict[str, Any]]:
+    """Some metrics compared with the country's other companies: rank, number of companies, median."""
     ranks = []
     own = {row["metric"]: row for row in known}
-    sectors: dict[str, str | None] = {}
     for metric in _RANKED:
         if metric not in own or not entity["country"]:
             continue
@@ -220,19 +191,10 @@ async def _ranks(
         asked["as_of"] = as_of.isoformat()
         asked["basis"] = "as_known" if as_of < visit.today else ""
         peers = await visit.ask("get_screen", shown=False, drawn=False, **asked)
-        ranked = [row for row in peers.rows if row["value"] is not None]
-        place = next((row["rank"] for row in ranked if row["service_id"] == entity["service_id"]), None)
-        rank: dict[str, Any] = {**own[metric], "rank": place, "of": None, "median": None, "sector": None}
-        if ranked and not peers.truncated:
-            rank |= {"of": len(ranked), "median": median(row["value"] for row in ranked)}
-            for peer in (row["service_id"] for row in ranked if sector and row["service_id"] not in sectors):
-                theirs = await _sector(visit, peer, as_of)
-                sectors[peer] = theirs["name"] if theirs else None
-            same = [row for row in ranked if sector and sectors[row["service_id"]] == sector["name"]]
-            at = next((n for n, row in enumerate(same, 1) if row["service_id"] == entity["service_id"]), None)
-            if at:
-                rank["sector"] = {"rank": at, "of": len(same), "median": median(row["value"] for row in same)}
-        ranks.append(rank)
+        place = next((row["rank"] for row in peers.rows if row["service_id"] == entity["service_id"]), None)
+        values = [row["value"] for row in peers.rows if row["value"] is not None]
+        whole = {"of": len(values), "median": median(values)} if values and not peers.truncated else {}
+        ranks.append({**own[metric], "rank": place, "of": None, "median": None, **whole})
     return ranks
 
 
