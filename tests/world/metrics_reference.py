@@ -95,6 +95,8 @@ class View(NamedTuple):
     rows: dict[Key, Seen]
     filings: list[set[Key]]
     basis: Basis
+    earlier: dict[Key, list[Decimal]]
+    """The figures that those of `rows` replaced."""
 
 
 class Issuer:
@@ -217,7 +219,12 @@ class Issuer:
         order = sorted(filings, key=lambda d: (max(first[d], end), first[d], d))
         reporting = max(last, key=lambda d: (max(last[d][0], end), *last[d]), default=None)
         rows = {key: row for key, row in rows.items() if key[0] in used_concepts()}
-        return View(rows, [filings[d] for d in order], _basis(rows, filings.get(reporting or "", set())))
+        earlier: dict[Key, list[Decimal]] = {}
+        for one in knowable([t for t in self._by_end[end] if t.concept in used_concepts()], day, "all"):
+            if one.value is not None and one[:4] in rows and one.vintage < rows[one[:4]].vintage:
+                earlier.setdefault(one[:4], []).append(one.value)
+        basis = _basis(rows, filings.get(reporting or "", set()))
+        return View(rows, [filings[d] for d in order], basis, earlier)
 
     def _held(self, day: date) -> list[Seen]:
         """The figures of full years; balances from the report that repeats them as of a day that ends one."""
@@ -384,7 +391,8 @@ def _filed(view: View, basis: Basis) -> Filed:
         concepts = frozenset(key[0] for key in filing & set(chosen.values()))
         if concepts and not any(concepts <= earlier for earlier in filings):
             filings.append(concepts)
-    return Filed({concept: view.rows[key] for concept, key in chosen.items()}, filings)
+    earlier = {concept: view.earlier[key] for concept, key in chosen.items() if key in view.earlier}
+    return Filed({concept: view.rows[key] for concept, key in chosen.items()}, filings, earlier)
 
 
 def _table(year: View, earlier: View | None, basis: Basis) -> dict[str, Option]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from itertools import combinations, product
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tests.world.reference import Seen
@@ -42,6 +43,8 @@ class Filed(NamedTuple):
     """By concept; none was withdrawn."""
     filings: Sequence[frozenset[str]]
     """The earliest first, without those that have only what an earlier one has."""
+    earlier: Mapping[str, Sequence[Decimal]] = MappingProxyType({})
+    """By concept, the figures that were replaced."""
 
     def value(self, concept: str) -> Fraction:
         return F(self.rows[concept].value or 0)
@@ -270,10 +273,62 @@ def _adding_up(
 
 def line_items(items: Iterable[str], filed: Filed) -> dict[str, list[Option]]:
     """Every way to each item, without those that contradict an identity."""
+    stray = _stray(filed)
+    if stray:
+        rows = {concept: row for concept, row in filed.rows.items() if concept not in stray}
+        filed = Filed(rows, [filing - stray for filing in filed.filings])
     found = {item: options(item, filed) for item in items}
     for identity in said()["identities"].values():
         _check(identity, found, filed)
     return found
+
+
+def _stray(filed: Filed) -> frozenset[str]:
+    """Figures that replaced one with which an equation held, reported without any other member of it."""
+    stray = set[str]()
+    for identity in said()["identities"].values():
+        members = terms(identity["items"])
+        ways = [
+            [Option(0, filed.value(name), (filed.rows[name],))]
+            if name in filed.rows
+            else options(name, filed)
+            if ":" not in name
+            else []
+            for _, name in members
+        ]
+        if identity.get("column", False) or not all(ways):
+            continue
+        picked = tuple(way[0] for way in ways)
+        optional = [(s, c) for s, c in terms(identity.get("optional", "")) if c in filed.rows]
+
+        def holds(some: tuple[Option, ...], members: Any = members, optional: Any = optional) -> bool | None:
+            signs, off = [s for s, _ in members], _taken_off(members, some)
+            return _holds(signs, some, optional, filed, column=True, off=off)
+
+        for number, option in enumerate(picked):
+            concept = option.inputs[0].concept
+            others = {row.concept for other in picked if other is not option for row in other.inputs}
+            routes = {
+                c
+                for n, (_, name) in enumerate(members)
+                if n != number and ":" not in name
+                for _, route, _ in _routes(name)
+                for _, c in terms(route.get("take", ""))
+            }
+            alone = not any(concept in one and one & ((others | routes) - {concept}) for one in filed.filings)
+            if (
+                not holds(picked)
+                and len(option.inputs) == 1
+                and option.value == filed.value(concept)
+                and alone
+                and filed.one_filing(others)
+                and any(
+                    holds((*picked[:number], option._replace(value=F(value)), *picked[number + 1 :]))
+                    for value in filed.earlier.get(concept, ())
+                )
+            ):
+                stray.add(concept)
+    return frozenset(stray)
 
 
 def _check(identity: dict[str, Any], found: dict[str, list[Option]], filed: Filed) -> None:
