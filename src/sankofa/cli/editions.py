@@ -5,10 +5,9 @@ import hashlib
 import shutil
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final, NamedTuple
@@ -27,20 +26,8 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.read.changes import FEEDS
 from sankofa.edition.read.diff import COUNTED, Difference, diff
-from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.read.row_proofs import (
-    HashedKey,
-    HashTask,
-    RowTree,
-    decode_row_trees,
-    feed_of,
-    hash_keys,
-    own_keys,
-    row_tree,
-    state_of,
-)
-from sankofa.edition.read.yield_points import event_loop
+from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, row_tree, state_of
 from sankofa.edition.write.context import described, left_out_of
 from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import publish, tightened_since
@@ -72,8 +59,6 @@ from sankofa.settings import Settings, load
 from sankofa.sources.registry import load_sources
 
 _TREE: Final = "tree"
-_KEYS_AT_ONCE: Final = 4096
-_KEYS_OF_A_TASK: Final = 16
 
 
 class EditionLogWriter:
@@ -93,53 +78,25 @@ class EditionLogWriter:
             make_private_folder(path.parent)
             make_private_folder(folder)
             of_code = hashlib.blake2b(code_digest(), key=secret, digest_size=8).hexdigest()
-            trees = self._trees(edition, secret, folder, of_code)
+            trees = asyncio.run(self._trees(edition, secret, folder, of_code))
             for leftover in folder.glob("*"):
                 if not leftover.name.endswith(of_code):
                     leftover.unlink()
             replace_file(path, msgspec.msgpack.encode(trees))
 
-    def _trees(self, name: str, secret: bytes, folder: Path, suffix: str) -> dict[str, RowTree]:
-        trees: dict[str, RowTree] = {}
-        states: dict[str, bytes] = {}
+    async def _trees(self, name: str, secret: bytes, folder: Path, suffix: str) -> dict[str, RowTree]:
+        trees = {}
         kept = RecordFile(folder / f"trees.{suffix}")
-        with closing(open_edition(self._store, name)) as edition, event_loop() as loop, kept.writing():
-            leaves: dict[str, RecordFile] = {}
+        with closing(open_edition(self._store, name)) as edition, kept.writing():
             for feed in FEEDS:
-                state = states[feed.dataset] = loop.run_until_complete(state_of(edition, feed))
+                state = await state_of(edition, feed)
                 if state and (known := kept.carry(feed.dataset, state)):
                     trees[feed.dataset] = msgspec.msgpack.decode(known.part(_TREE), type=RowTree)
-                else:
-                    leaves[feed.dataset] = RecordFile(folder / f"{feed.dataset}.{suffix}")
-            with ExitStack() as writing:
-                for file in leaves.values():
-                    writing.enter_context(file.writing())
-                for dataset, key, digest, record in self._hashed(edition, secret, loop, leaves):
-                    leaves[dataset].put(key, digest, record)
-            for dataset, file in leaves.items():
-                tree = trees[dataset] = loop.run_until_complete(
-                    row_tree(edition, feed_of(dataset), secret, file.read)
-                )
-                kept.put(dataset, states[dataset], pack_record({_TREE: msgspec.msgpack.encode(tree)}))
+                    continue
+                with RecordFile(folder / f"{feed.dataset}.{suffix}").writing() as leaves:
+                    tree = trees[feed.dataset] = await row_tree(edition, feed, secret, leaves)
+                kept.put(feed.dataset, state, pack_record({_TREE: msgspec.msgpack.encode(tree)}))
         return trees
-
-    def _hashed(
-        self, edition: Edition, secret: bytes, loop: asyncio.AbstractEventLoop, leaves: dict[str, RecordFile]
-    ) -> Iterator[HashedKey]:
-        """Hash the rows of keys whose leaves are not kept."""
-
-        def anew() -> Iterator[HashTask]:
-            for dataset, file in leaves.items():
-                feed, behind = feed_of(dataset), ""
-                while page := loop.run_until_complete(edition.digests(feed.kind, behind, _KEYS_AT_ONCE)):
-                    behind = page[-1][0]
-                    keys = [one for one in own_keys(feed, page) if not (one[1] and file.carry(*one))]
-                    for at in range(0, len(keys), _KEYS_OF_A_TASK):
-                        yield dataset, keys[at : at + _KEYS_OF_A_TASK]
-
-        return chain.from_iterable(
-            loop.run_until_complete(hash_keys(edition, secret, task)) for task in anew()
-        )
 
     def update(self, *, attest: bool = True) -> None:
         store = self._store

@@ -26,7 +26,7 @@ from sankofa.edition.read.changes import FEEDS, Feed, RowsByName, identified
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints, in_thread_if_large
 from sankofa.engines.block_file import BoundedCache
-from sankofa.engines.record_file import PackedRecord, pack_record
+from sankofa.engines.record_file import RecordFile, pack_record
 from sankofa.model.days import FOREVER, parse_day
 from sankofa.model.signed_notes import HASH_BYTES, inclusion_path, joined_root, levels_above, root_of
 
@@ -52,12 +52,6 @@ _read_rows: Final = msgspec.json.Decoder(
 _split: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _sorted: Final = msgspec.json.Encoder(order="sorted").encode
 _encode: Final = msgspec.json.Encoder().encode
-
-
-HashTask = tuple[str, list[tuple[str, bytes]]]
-"""A dataset, and some of its keys with their digests."""
-HashedKey = tuple[str, str, bytes, PackedRecord]
-"""The dataset of a key, the key, its digest and its leaves."""
 
 
 class RowTree(msgspec.Struct, frozen=True):
@@ -183,16 +177,12 @@ def _own(feed: Feed, key: str, rows: list[bytes]) -> list[bytes]:
 
 async def keys_of(feed: Feed, edition: Edition, behind: str = "") -> AsyncIterator[tuple[str, bytes]]:
     at_once = _FIRST_KEYS
-    while page := await edition.digests(feed.kind, behind, at_once):
-        for one in own_keys(feed, page):
-            yield one
-        behind = page[-1][0]
+    while digests := await edition.digests(feed.kind, behind, at_once):
+        for key, digest in digests:
+            if not (feed.aliases and key.startswith(feed.aliases)):
+                yield key, digest
+        behind = digests[-1][0]
         at_once = min(2 * at_once, _KEYS_AT_ONCE)
-
-
-def own_keys(feed: Feed, page: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """Keys that do not lead to the rows of another key."""
-    return (one for one in page if not (feed.aliases and one[0].startswith(feed.aliases)))
 
 
 async def state_of(edition: Edition, feed: Feed) -> bytes:
@@ -203,15 +193,6 @@ async def state_of(edition: Edition, feed: Feed) -> bytes:
             return b""
         state.update(f"{len(key)} {key}".encode() + digest)
     return state.digest()
-
-
-async def hash_keys(edition: Edition, secret: bytes, task: HashTask) -> list[HashedKey]:
-    dataset, keys = task
-    feed = feed_of(dataset)
-    return [
-        (dataset, key, digest, pack_record({_LEAVES: await _leaves(edition, feed, secret, key)}))
-        for key, digest in keys
-    ]
 
 
 async def _leaves(edition: Edition, feed: Feed, secret: bytes, key: str) -> bytes:
@@ -228,18 +209,19 @@ def _has_refs(feed: Feed) -> bool:
     return feed.identity == ("record_ref",)
 
 
-async def row_tree(
-    edition: Edition, feed: Feed, secret: bytes, kept: Callable[[str, str], bytes] | None = None
-) -> RowTree:
-    """Hash every row; `kept` has the leaves of every key already, if given."""
+async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: RecordFile | None = None) -> RowTree:
+    """Hash every row, except those of keys whose leaves are kept."""
     size = HASH_BYTES + REF_BYTES * _has_refs(feed)
     count = 0
     refs: list[bytes] = []
     groups: list[bytes] = []
     starts: list[tuple[str, int]] = []
     pending = b""
-    async for key, _ in keys_of(feed, edition):
-        known = await _leaves(edition, feed, secret, key) if kept is None else kept(key, _LEAVES)
+    async for key, digest in keys_of(feed, edition):
+        stored = kept.carry(key, digest) if kept is not None and digest else None
+        known = await _leaves(edition, feed, secret, key) if stored is None else stored.part(_LEAVES)
+        if kept is not None and stored is None:
+            kept.put(key, digest, pack_record({_LEAVES: known}))
         own = len(known) // size
         refs.append(known[own * HASH_BYTES :])
         starts += [(key, number) for number in range(-count % _GROUP, own, _GROUP)]

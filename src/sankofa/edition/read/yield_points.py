@@ -5,8 +5,7 @@ so it gets a bounded number of bytes, or runs in a thread (`in_thread_if_large`)
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
 LARGE: Final = 64 * 1024
@@ -38,10 +37,3 @@ async def in_thread_if_large(size: int, work: Callable[P, T], *args: P.args, **k
     if size <= LARGE:
         return work(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)
-
-
-@contextmanager
-def event_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """For many short calls: `asyncio.Runner.run` sets signal handlers for each, at 0.3 ms."""
-    with asyncio.Runner() as runner:
-        yield runner.get_loop()
