@@ -289,11 +289,9 @@ def _stray(filed: Filed) -> frozenset[str]:
     for identity in said()["identities"].values():
         members = terms(identity["items"])
         ways = [
-            [Option(0, filed.value(name), (filed.rows[name],))]
-            if name in filed.rows
-            else options(name, filed)
+            options(name, filed)
             if ":" not in name
-            else []
+            else [Option(0, filed.value(name), (row,)) for row in [filed.rows.get(name)] if row is not None]
             for _, name in members
         ]
         if identity.get("column", False) or not all(ways):
