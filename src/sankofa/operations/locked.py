@@ -122,7 +122,7 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
     if (
         selection.sources is not None
         and selection.count
-        and (contents.plain or await _never_renamed(selection, contents, call.edition))
+        and (contents.plain or selection.organisations == () or await _never_renamed(selection, call.edition))
     ):
         force_setattr(answer, "terms", _terms(call.edition, selection.sources))
         return answer
@@ -198,12 +198,11 @@ def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
     )
 
 
-async def _never_renamed(selection: Selection, contents: _RowContents, edition: Edition) -> bool:
+async def _never_renamed(selection: Selection, edition: Edition) -> bool:
     """Whether the organisations in rows without their capture are known, and never changed."""
-    if contents.matched or selection.organisations is None or not isinstance(edition, DayView):
+    if selection.organisations is None or not isinstance(edition, DayView):
         return False
-    organisations = selection.organisations
-    return not organisations or (await edition.known_days()).dated_ids.isdisjoint(organisations)
+    return (await edition.known_days()).dated_ids.isdisjoint(selection.organisations)
 
 
 async def _of_the_day(contents: _RowContents, answer: Answer, call: Call) -> Answer:

@@ -200,7 +200,8 @@ class DayView(Edition):
             if self.day < first:
                 return None
             if not changes:
-                row = await super().raw(ENTITIES, service_id)
+                stored = self._cached_blocks.get((ENTITIES, service_id))
+                row = stored[1] if stored is not None else await super().raw(ENTITIES, service_id)
                 return None if row is None else bytes(row)
         rows = self.cache("entities", _ENTITIES_KEPT)
         if (state := rows.get(service_id, _UNREAD)) is _UNREAD:

@@ -7,7 +7,7 @@ sources of the rows.
 """
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple, cast
 
@@ -113,7 +113,7 @@ class FormReader:
         """Like `EditionReader.blocks`. A key's only stored block is not read again."""
         first: Any = self.cache.get((self.scope, kind, key, 0))
         if first is not None and first.alone:
-            return (self._in_form(kind, key, 0, (first.block_index, first)),) if not skip and most else ()
+            return ((first.block_index, first),) if not skip and most else ()
         blocks = await self._reader.blocks(kind, key, skip, most, needs_rows)
         if not blocks:
             return blocks
@@ -149,13 +149,12 @@ class BareReader(FormReader):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
 
-    async def blocks(
+    def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
-    ) -> Sequence[Block] | None:
+    ) -> Coroutine[Any, Any, Sequence[Block] | None]:
         """As `EditionReader.blocks`."""
-        if kind not in _REWRITTEN:
-            return await self._reader.blocks(kind, key, skip, most, needs_rows)
-        return await super().blocks(kind, key, skip, most, needs_rows)
+        blocks = super().blocks if kind in _REWRITTEN else self._reader.blocks
+        return blocks(kind, key, skip, most, needs_rows)
 
     def _in_form(self, kind: str, key: str, number: int, block: Block) -> Block:
         index, rows = super()._in_form(kind, key, number, block)
@@ -174,6 +173,10 @@ class BareReader(FormReader):
     def source(self, kind: str, key: str) -> Sources | None:
         """The only source of the rows read under a key; None if there are several, or if none is known."""
         sources = self._sources.get((kind, key))
+        if sources is None:
+            rows: Any = self.cache.get((self.scope, kind, key, 0))
+            if rows is not None and rows.alone:
+                sources = self._sources[kind, key] = rows.sources
         return sources if sources is not None and len(sources) == 1 else None
 
     async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[RowSlice]:
