@@ -7,17 +7,26 @@ service_id; the others still answer, as aliases.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.model.identifiers import STRONG, free_location, in_one_spelling, service_id, stored_identifier
+from sankofa.model.identifiers import (
+    SEC_CIK,
+    STRONG,
+    free_location,
+    in_one_spelling,
+    service_id,
+    stored_identifier,
+)
 from sankofa.model.organisations import is_no_persons
 from sankofa.model.records import Profile
+
+_REGISTRANT: Final = f"registry:{SEC_CIK}:"
 
 
 class Statement(NamedTuple):
@@ -29,6 +38,8 @@ class Statement(NamedTuple):
     capture_id: int
     effective: str = ""
     """The instant or day on which the source last updated it; empty if it does not say."""
+    filed: bool = False
+    """Whether it comes with a filing of the day in `effective`, and no register keeps it."""
 
     @property
     def register(self) -> str:
@@ -204,21 +215,13 @@ def resolve(
             known_since += [one.profile.registered for one in (earlier.get(subject) or statements)[:1]]
     for subject, statements in named.items():
         for statement in statements:
-            source_ref = captures[statement.capture_id].ref(
-                free_location(subject), statement.profile.document
-            )
-            claims[subject] += [
-                Claim(in_one_spelling(identifier), source_ref, statement.capture_id)
-                for identifier in statement.profile.identifiers
-            ]
+            claims[subject] += _own_claims(statement, earlier.get(subject, ()), captures)
     shared, recycled = _shared(first_seen, claims)
     groups, conflicts = _merge(first_seen, shared)
     unresolved = {c.identifier for c in conflicts if not c.identifier.startswith("registry:")}
     left = unresolved, unresolved | recycled
-    everyone = (_entity(group, first_seen, named, claims, left, captures) for group in groups)
+    everyone = (_entity(group, first_seen, (named, earlier), claims, left, captures) for group in groups)
     entities = [entity for entity in everyone if _is_organisation(entity)]
-    for entity in entities if earlier else ():
-        entity.earlier = [statement for subject in entity.subjects for statement in earlier.get(subject, ())]
     for entity in entities if relationships else ():
         entity.relationships = [one for subject in entity.subjects for one in relationships.get(subject, ())]
     if issued is not None:
@@ -238,10 +241,14 @@ def _histories(
     def order(one: Statement) -> tuple[object, ...]:
         return one.effective, captures[one.capture_id].day, one.capture_id
 
+    def marked(one: Statement) -> Statement:
+        kept = one.profile.registered or not one.register
+        return one if kept or one.effective in captures[one.capture_id].instants else one._replace(filed=True)
+
     for subject, records in groupby(ledger.entity_records(), itemgetter(0)):
         histories = defaultdict[str, list[Statement]](list)
         for _, source_id, effective, profile, capture_id in records:
-            one = Statement(subject, source_id, profile, capture_id, effective)
+            one = marked(Statement(subject, source_id, profile, capture_id, effective))
             (relationships[subject] if profile.relationship else histories[one.register]).append(one)
         for own in histories.values():
             if len(own) > 1:
@@ -250,14 +257,28 @@ def _histories(
             yield own[:-1], own[-1]
 
 
+def _own_claims(
+    statement: Statement, earlier: Sequence[Statement], captures: Mapping[int, CaptureInfo]
+) -> Iterator[Claim]:
+    """The identifiers of a profile, each by the first record of its register that has it."""
+    own = [*(one for one in earlier if one.register == statement.register), statement]
+    for identifier in statement.profile.identifiers:
+        one = next(one for one in own if identifier in one.profile.identifiers)
+        ref = captures[one.capture_id].ref(free_location(one.subject), one.profile.document)
+        yield Claim(in_one_spelling(identifier), ref, one.capture_id)
+
+
 def strongest_first(statements: Iterable[Statement]) -> list[Statement]:
-    """Sorts register records before names that come with figures; then by identifier, dated records first."""
+    """Sorts register records before names that come with figures; then by identifier, dated records first,
+    and the latest filing before earlier ones."""
 
     def rank(one: Statement) -> tuple[object, ...]:
-        profile = one.profile
-        return profile.secondary, _rank(one.subject), not profile.registered, one.source_id, one.subject
+        name_only = one.profile.secondary and not (one.filed and one.subject.startswith(_REGISTRANT))
+        return name_only, _rank(one.subject), not one.profile.registered
 
-    return sorted(statements, key=rank)
+    ordered = sorted(statements, key=lambda one: (one.source_id, one.subject))
+    ordered.sort(key=lambda one: one.effective if one.filed else "", reverse=True)
+    return sorted(ordered, key=rank)
 
 
 def _see(first_seen: dict[str, int], subject: str, capture_id: int) -> None:
@@ -267,21 +288,25 @@ def _see(first_seen: dict[str, int], subject: str, capture_id: int) -> None:
 def _entity(
     subjects: list[str],
     first_seen: dict[str, int],
-    named: dict[str, list[Statement]],
+    records: tuple[Mapping[str, list[Statement]], Mapping[str, list[Statement]]],
     claims: dict[str, list[Claim]],
     left: tuple[set[str], set[str]],
     captures: dict[int, CaptureInfo],
 ) -> Entity:
-    """`left` has the identifiers that belong to nobody, and those that are not the subject's own."""
+    """`records` has the current and the earlier ones of each subject, `left` the identifiers that belong to
+    nobody, and those that are not the subject's own."""
     unresolved, disputed = left
+    statements, earlier = ([one for s in subjects for one in own.get(s, ())] for own in records)
     several = len(subjects) > 1
     oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s)) if several else subjects[0]
     surviving = service_id(oldest)
     aliases = sorted({service_id(s) for s in subjects} - {surviving}) if several else []
-    statements = [statement for s in subjects for statement in named.get(s, ())]
     statements = strongest_first(statements) if len(statements) > 1 else statements
     held: dict[str, tuple[str, Claim]] = {}  # the claim that was known first, with its day
-    recorded = {(one.subject, one.capture_id): one.profile.registered for one in statements}
+    recorded: dict[tuple[str, int], str] = {}
+    for one in (*earlier, *statements):
+        day = one.effective[:10] if one.filed else one.profile.registered
+        recorded[one.subject, one.capture_id] = min(day, recorded.get((one.subject, one.capture_id), day))
     spells: dict[str, list[Claim]] = {}
     own = {subject for subject in subjects if subject.startswith("lei:")}
     for subject in subjects:
@@ -307,7 +332,7 @@ def _entity(
     standing = [claim for claim in ordered if not claim.last]
     past = [claim for claim in ordered if claim.last]
     names = tuple(aliases), tuple(sorted(subjects))
-    return Entity(surviving, *names, first_seen[oldest], statements, standing, past)
+    return Entity(surviving, *names, first_seen[oldest], statements, standing, past, earlier)
 
 
 def _is_organisation(entity: Entity) -> bool:

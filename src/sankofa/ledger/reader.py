@@ -40,9 +40,16 @@ class CaptureInfo(NamedTuple):
     """Whether its source gives the dates of periods rounded to month ends."""
 
     @property
+    def instants(self) -> tuple[str, str]:
+        """The instant that the name of the file begins with (`20190105-...`) or an empty text, and that of
+        capture."""
+        return file_instant(self.file_name, self.observed_at[:10]), self.observed_at
+
+    @property
     def day(self) -> str:
-        """The day that the name of the file begins with (`20190105-...`), else the day of capture."""
-        return (file_instant(self.file_name, self.observed_at[:10]) or self.observed_at)[:10]
+        """The day that the name of the file begins with, else the day of capture."""
+        named, captured = self.instants
+        return (named or captured)[:10]
 
     def ref(self, location: str, document: str = "") -> str:
         """The `source_ref` of a place in the captured file, or in a document inside it."""

@@ -23,8 +23,9 @@ def states(
 
     The first profile of a source also covers the time before it, back to the day its register recorded the
     organisation. A later profile is known from the day the source updated it, or from the day of its file if
-    the source gives no update day or repeats that of the previous profile. The first day is the empty text,
-    unless nothing was known before a register recorded the organisation.
+    the source gives no update day or repeats that of the previous profile. If filings of several sources
+    describe it, only the earliest covers the time before it (contract: ENTY-11). The first day is the empty
+    text, unless nothing was known before a register recorded the organisation.
     """
     dated = list(profiles_by_day(entity, captures))
     held = [*entity.claims, *entity.past]
@@ -92,6 +93,7 @@ def is_dated(entity: Entity) -> bool:
         or entity.earlier
         or any(claim.first for claim in entity.claims)
         or any(one.profile.registered for one in entity.statements)
+        or len({one.effective[:10] for one in entity.statements if one.filed}) > 1
     )
 
 
@@ -136,8 +138,11 @@ def profiles_by_day(
     by_register = defaultdict[tuple[str, str], list[Statement]](list)
     for one in (*entity.earlier, *entity.statements):
         by_register[one.subject, one.register].append(one)
+    filed = {one.effective[:10] for one, *_ in by_register.values() if one.filed}
     for own in by_register.values():
-        dated = list(_days(own, own[0].profile.registered, captures))
+        first = own[0].effective[:10] if own[0].filed else ""
+        first = own[0].profile.registered or ("" if first == min(filed, default="") else first)
+        dated = list(_days(own, first, captures))
         for (day, one), (until, _) in zip(dated, [*dated[1:], ("", own[-1])], strict=True):
             yield day, until, one
 

@@ -1,0 +1,162 @@
+"""A past day has the name of the latest filing known by then, if filings of several sources give it."""
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer, create_key, publish_files
+from tests.spec.inline_report import report, report_package, taxonomy
+
+pytest.importorskip("arelle", reason="inline XBRL is an extra, which is not installed here")
+
+CIK: Final = "0009999300"
+ID: Final = service_id(f"registry:US-SEC-CIK:{CIK}")
+SOURCES: Final = """
+[sources.a-reports]
+adapter = "ixbrl"
+sku = "AF-FUND"
+license_class = "statutory-filing"
+commercial_redistribution = true
+"""
+NAME: Final = "Riftline Sample Telecom PLC"
+"""In the report of `inline_report`."""
+
+
+class Filing(NamedTuple):
+    day: str
+    name: str
+    document: str
+    """Where its name is: the part of `source_ref` after the source."""
+    source: str
+    write: Callable[[Path], Path]
+
+
+def data_set(folder: Path, filed: str, name: str, number: int) -> Path:
+    path = folder / f"{filed}.zip"
+    adsh = f"{CIK}-24-00000{number}"
+    with zipfile.ZipFile(path, "w") as archive:
+        head = "adsh\tcik\tname\tcountryba\tcountryinc\tfiled\n"
+        archive.writestr("sub.txt", f"{head}{adsh}\t{CIK}\t{name}\tUS\tUS\t{filed.replace('-', '')}\n")
+        head = "adsh\ttag\tversion\tddate\tqtrs\tuom\tcoreg\tvalue\n"
+        archive.writestr("num.txt", f"{head}{adsh}\tAssets\tus-gaap/2009\t20091231\t0\tUSD\t\t7.0000\n")
+    return path
+
+
+def company_facts(folder: Path, filed: str, name: str) -> Path:
+    row = {"end": "2009-12-31", "val": 7, "accn": f"{CIK}-21-000009", "filed": filed}
+    facts = {"us-gaap": {"Assets": {"units": {"USD": [row]}}}}
+    path = folder / f"CIK{CIK}.json"
+    path.write_text(json.dumps({"cik": int(CIK), "entityName": name, "facts": facts}))
+    return path
+
+
+def inline(folder: Path, filed: str) -> Path:
+    path = folder / f"{filed}-annual.zip"
+    path.write_bytes(report_package(report(scheme="http://www.sec.gov/CIK", identifier=CIK)))
+    return path
+
+
+SETS: Final = "sec-financial-statements"
+FILINGS: Final = [
+    Filing("2010-02-12", "ALPHA MILLS INC", f"{CIK}-24-000001", SETS,
+           lambda folder: data_set(folder, "2010-02-12", "ALPHA MILLS INC", 1)),
+    Filing("2015-02-13", "BETA MILLS INC", f"{CIK}-24-000002", SETS,
+           lambda folder: data_set(folder, "2015-02-13", "BETA MILLS INC", 2)),
+    Filing("2018-03-28", NAME, "2018-03-28-annual.zip/report.xhtml", "a-reports",
+           lambda folder: inline(folder, "2018-03-28")),
+    Filing("2021-05-03", "Delta Mills Inc", f"CIK{CIK}.json", "sec-companyfacts",
+           lambda folder: company_facts(folder, "2021-05-03", "Delta Mills Inc")),
+    Filing("2024-02-13", "EPSILON MILLS INC", f"{CIK}-24-000003", SETS,
+           lambda folder: data_set(folder, "2024-02-13", "EPSILON MILLS INC", 3)),
+]  # fmt: skip
+
+
+def publish(folder: Path, filings: list[Filing]) -> Path:
+    home = folder / "home"
+    (home / "taxonomies").mkdir(parents=True)
+    (home / "taxonomies" / "ifrs.zip").write_bytes(taxonomy())
+    (home / "sources.toml").write_text(SOURCES)
+    publish_files(home, *((one.source, one.write(folder)) for one in filings))
+    return home
+
+
+Served = tuple[LiveServer, str]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return publish(tmp_path_factory.mktemp("whole"), FILINGS[::-1])
+
+
+@pytest.fixture(scope="module")
+def whole(home: Path) -> Iterator[Served]:
+    with LiveServer(home) as server:
+        yield server, create_key(home, "starter")
+
+
+def document(row: dict[str, Any]) -> str:
+    """The source and document of its evidence."""
+    return str(row["source_ref"].partition("#")[0].partition("@")[0])
+
+
+def spells(served: Served, query: str = "") -> list[dict[str, Any]]:
+    server, key = served
+    return server.rows(f"/v1/entities/{ID}/history{query}", key)
+
+
+@pytest.mark.rule("ENTY-11")
+@pytest.mark.parametrize("number", range(len(FILINGS)))
+def test_a_past_view_has_the_name_of_the_filing_known_on_the_day(whole: Served, number: int) -> None:
+    server, key = whole
+    told = FILINGS[number]
+    (row,) = server.rows(f"/v1/entities/{ID}?as_of={told.day}", key)
+    assert row["legal_name"] == told.name
+    assert document(row) == f"{told.source}:{told.document}"
+    later = {one.name for one in FILINGS[number + 1 :]}
+    assert not later & set(row["other_names"])
+    for one in FILINGS[number:]:
+        hits = server.rows(f"/v1/search?q={one.name.split()[0]}&as_of={told.day}", key)
+        assert [hit["id"] for hit in hits] == ([ID] if one is told else []), one.name
+    (identifier,) = server.rows(f"/v1/crosswalk/{ID}?as_of={told.day}", key)
+    assert document(identifier) == f"{SETS}:{FILINGS[0].document}"
+
+
+@pytest.mark.rule("ENTY-11", "ENTY-5")
+def test_every_spell_of_a_name_has_its_own_filing_as_evidence(whole: Served) -> None:
+    names = [row for row in spells(whole) if row["kind"] == "name"]
+    assert [(row["value"], row["from"]) for row in names] == [(one.name, one.day) for one in FILINGS]
+    assert [document(row) for row in names] == [f"{one.source}:{one.document}" for one in FILINGS]
+    then = [row for row in spells(whole, "?as_of=2019-01-01") if row["kind"] == "name"]
+    assert [row["source_ref"] for row in then] == [row["source_ref"] for row in names[:3]]
+
+
+@pytest.mark.rule("ENTY-11", "ENTY-9", "LOCK-5")
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_it_is_that_of_a_ledger_without_the_later_filings(
+    home: Path, whole: Served, tmp_path: Path, number: int
+) -> None:
+    after, key = whole
+    day = FILINGS[number + 1].day
+    before = str(int(day[:4]) - 1) + "-12-31"
+    until = publish(tmp_path, FILINGS[: number + 1])
+    for secret in home.glob("*-secret"):
+        shutil.copy(secret, until)
+    with LiveServer(until) as then:
+        own = create_key(until, "starter")
+        words = ["mills", *(one.name.split()[0] for one in FILINGS)]
+        asked = ["", "/history"]
+        paths = [f"/v1/entities/{ID}{path}" for path in asked]
+        paths += [f"/v1/crosswalk/{ID}", f"/v1/crosswalk?id_type=registry&id_value={CIK}"]
+        paths += [f"/v1/search?q={word}" for word in words]
+        paths += ["/v1/issuers", "/v1/issuers?country=US", f"/v1/restatements?service_id={ID}"]
+        for path in paths:
+            expected = then.get(f"/at/{before}{path}", own)
+            answer = after.get(f"/at/{before}{path}", key)
+            assert answer.status_code == expected.status_code == 200, path
+            assert answer.text.replace(after.url, "") == expected.text.replace(then.url, ""), path
