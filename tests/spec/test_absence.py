@@ -167,9 +167,39 @@ def test_people_find_series_by_words_of_their_name_and_country(server: LiveServe
         ("south africa cpi", ("series", "CPI.ZA")),
         ("CPI.ZA", ("series", "CPI.ZA")),
         ("rand euro", ("series", "FX.EUR.ZAR")),
+        ("euro exchange rate south africa", ("series", "FX.EUR.ZAR")),
+        ("south african inflation 2023", ("series", "CPI.ZA")),
+        ("Nigeria's GDP", ("indicator", "NY.GDP.MKTP.CD")),
     ):
         rows = ask(server, paid_key, f"/v1/search?{urlencode({'q': words})}")["data"]
         assert first in [(row["type"], row["id"]) for row in rows[:3]], words
+
+
+@pytest.mark.rule("SEARCH-4", "ABS-1")
+@every(
+    ("words", "detail", "led_to"),
+    [
+        ("federal republic of nigeria qqqzzz", "Nothing has these words", {"country": "NG"}),
+        ("gdp dr congo", "no series of DR Congo", None),
+        ("Russia GDP", "no series of Russia", None),
+    ],
+)
+def test_words_that_name_a_country_lead_to_its_series_or_say_that_it_has_none(
+    server: LiveServer, paid_key: str, words: str, detail: str, led_to: dict[str, str] | None
+) -> None:
+    absent = ask(server, paid_key, f"/v1/search?{urlencode({'q': words})}")["absent"]
+    assert detail in absent["detail"]
+    series = [one["arguments"] for one in absent["try"] if one["path"] == "/v1/series"]
+    assert series == ([led_to] if led_to else [])
+
+
+@pytest.mark.rule("SEARCH-4")
+@every(("words", "language"), [("Nigeria", "en"), ("gdp of nigeria", "en"), ("Nigéria", "fr")])
+def test_the_search_page_leads_to_the_country_that_words_name(
+    server: LiveServer, words: str, language: str
+) -> None:
+    page = server.http.get(f"/search?{urlencode({'q': words})}", headers={"Accept-Language": language}).text
+    assert 'href="/country/NG"' in page
 
 
 @pytest.mark.rule("SEARCH-5")

@@ -1,9 +1,19 @@
 """Countries (ISO 3166-1) and currencies (ISO 4217)."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
+from typing import Final
 
 import pycountry
+
+from sankofa.model.text import search_form, toml_table
+
+_WORDS: Final = toml_table("sankofa.model", "country_names")
+_CALLED: Final[dict[str, list[str]]] = _WORDS["names"]
+_LONGEST_NAME: Final = 5
+_FILLER: Final = frozenset(("of", "in", "the", "for"))
+_YEAR: Final = re.compile("(?:19|20)[0-9]{2}")
 
 
 @cache
@@ -47,41 +57,55 @@ def currency(code: str) -> str | None:
 
 
 @cache
-def _names() -> dict[str, str]:
-    """Alpha-2 code by every name of a country, in lower case."""
+def _iso_names() -> dict[str, str]:
+    """Alpha-2 code by every English name of a country in ISO 3166-1."""
     return {
-        name.lower(): country.alpha_2
+        name: country.alpha_2
         for country in pycountry.countries
         for field in ("name", "official_name", "common_name")
         if (name := getattr(country, field, None))
     }
 
 
+@cache
+def _names() -> dict[str, str]:
+    """Alpha-2 code by every English name of a country, as `search_form` writes it."""
+    called = {name: code for code, names in _CALLED.items() for name in names}
+    return {search_form(name): code for name, code in (_iso_names() | called).items()}
+
+
+@cache
+def _words_for_countries() -> dict[str, str]:
+    """Alpha-2 code by name, adjective, and either as a possessive: `kenyas` is how `Kenya's` is searched."""
+    adjectives = {search_form(adjective): code for code, adjective in _WORDS["people"].items()}
+    known = _names() | adjectives
+    return {f"{name}s": code for name, code in known.items()} | known
+
+
 def country_names() -> Iterable[str]:
-    """Every English name of a country, in lower case."""
-    return _names()
-
-
-def begins_country(word: str) -> bool:
-    """Whether the English name of a country begins with a word, in lower case."""
-    return word in _first_words()
+    """Every English name of a country in ISO 3166-1."""
+    return _iso_names()
 
 
 @cache
 def _first_words() -> frozenset[str]:
-    return frozenset(name.split()[0] for name in _names())
+    """The words that begin a name or an adjective of a country."""
+    return frozenset(name.split()[0] for name in _words_for_countries())
 
 
 def country_named(name: str) -> str | None:
     """The alpha-2 code of a country by its English name; None if there is no such country."""
-    return _names().get(" ".join(name.lower().split()))
+    return _names().get(search_form(name))
 
 
 @cache
 def country_name(alpha2: str) -> str | None:
-    """The English name of a country, the short one if there are two."""
+    """The English name of a country as people write it."""
     match = pycountry.countries.get(alpha_2=alpha2)
-    return None if match is None else str(getattr(match, "common_name", None) or match.name)
+    if match is None:
+        return None
+    called = _CALLED.get(alpha2)
+    return called[0] if called else str(getattr(match, "common_name", None) or match.name)
 
 
 @cache
@@ -92,14 +116,19 @@ def currency_name(code: str) -> str | None:
 
 
 def country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
-    """The country that words name besides others, and the others: `gdp south africa` is the GDP of one."""
-    starts = [at for at, word in enumerate(query_words) if begins_country(word)]
-    for length in (3, 2, 1) if starts else ():
+    """The country that words name, and the other words without years: `south african inflation 2023` is the
+    inflation of South Africa.
+    """
+    named = _words_for_countries()
+    starts = [at for at, word in enumerate(query_words) if word in _first_words()]
+    for length in range(_LONGEST_NAME, 0, -1) if starts else ():
         for at in starts:
-            if at + length > len(query_words):
-                continue
-            code = country_named(" ".join(query_words[at : at + length]))
-            others = query_words[:at] + query_words[at + length :]
-            if code is not None and others:
-                return code, [word for word in others if word not in ("of", "in", "the")] or others
-    return None, query_words
+            if code := named.get(" ".join(query_words[at : at + length])):
+                return code, subject_words(query_words[:at] + query_words[at + length :])
+    return None, subject_words(query_words)
+
+
+def subject_words(query_words: list[str]) -> list[str]:
+    """The words of a question that say what it is about: no years, and no `of` or `in`, if others remain."""
+    dated = [word for word in query_words if word not in _FILLER]
+    return [word for word in dated if not _YEAR.fullmatch(word)] or dated or query_words

@@ -203,8 +203,16 @@ def series_name(series: str, family: str, frequency: str, country: str) -> str:
     place = country_name(country) if country else ""
     if family == "weo" and codes and codes[0] in _names()["weo"]:
         return ", ".join(filter(None, (_names()["weo"][codes[0]], place))) + f" ({words})"
-    detail = " ".join(_word(word) for code in codes for word in code.replace("_", "-").split("-") if word)
+    named = _names()["commodity"].get(".".join(codes)) if family == "commodity" else None
+    detail = named or " ".join(
+        _word(word) for code in codes for word in code.replace("_", "-").split("-") if word
+    )
     return ", ".join(filter(None, (f"{words}: {detail}" if detail else words, place, frequency)))
+
+
+def also_called(family: str) -> str:
+    """Words that people search a family of series by, beside those of its name."""
+    return _names()["also"].get(family, "")
 
 
 def _word(code: str) -> str:

@@ -23,12 +23,13 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import column_summaries
-from sankofa.model.countries import country_name
+from sankofa.model.countries import country_in, country_name
 from sankofa.model.days import FOREVER, months_before
 from sankofa.model.errors import ABSENCES, Absence, Suggestion
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.provenance import FUND, MACRO, TENDER
+from sankofa.model.text import code_words
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Call, Operation
 from sankofa.operations.nearest import kinds_of_code, line_items_meant, nearest_codes, predecessors, relations
@@ -330,22 +331,33 @@ class _Question:
                 return self._too_early(_Known(date.fromordinal(min(first_days)), None))
         words = self._given.get("q") or self._given.get("query")
         if words:
-            elsewhere = {
-                "/v1/search": "Organisations, series and indicators.",
-                "/v1/series": "Series by words of their key or name.",
-                "/v1/tenders": "Tenders by words of their title and description.",
-            }
-            others = tuple(
-                self._try(why, path, country=self.country, **{"query" if "tend" in path else "q": words})
-                for path, why in elsewhere.items()
-                if path != (self.operation.path or "/v1/search")
-            )
-            detail = "Nothing has these words; try fewer or others. Legal forms (Ltd, SA) are not searched."
-            return _absent("no_match", detail, *others)
+            return await self._no_words(words)
         if value := self._given.get("id_value"):
             by_name = self._try("Find it by name.", "/v1/search", q=value)
             return _absent("no_match", "Nobody has this identifier.", by_name)
         return self._narrowed(_Known(None, None))
+
+    async def _no_words(self, words: str) -> Absence:
+        """Nothing has the words of a search; a country that they name has its own list of series."""
+        elsewhere = {
+            "/v1/search": "Organisations, series and indicators.",
+            "/v1/series": "Series by words of their key or name.",
+            "/v1/tenders": "Tenders by words of their title and description.",
+        }
+        others = [
+            self._try(why, path, country=self.country, **{"query" if "tend" in path else "q": words})
+            for path, why in elsewhere.items()
+            if path != (self.operation.path or "/v1/search")
+        ]
+        detail = "Nothing has these words; try fewer or others. Legal forms (Ltd, SA) are not searched."
+        place = self.country or country_in(code_words(words))[0]
+        if place and (self.operation.path or "/v1/search") == "/v1/search":
+            name = _named(place)
+            if await self._edition.holds(COVERAGE, coverage_key(place, MACRO)):
+                others.insert(0, self._try(f"Every series of {name}.", "/v1/series", country=place))
+            else:
+                detail = f"There are no series of {name}, and no organisation has these words."
+        return _absent("no_match", detail, *others)
 
     def _not_covered(self, sku: str) -> Absence:
         what = {FUND: "issuers with figures", TENDER: "tenders", MACRO: "series"}[sku]

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.model.countries import alpha3_of
+from sankofa.model.countries import alpha3_of, country_in
 from sankofa.model.countries import country as known_country
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.line_items import LINE_ITEMS
+from sankofa.model.text import code_words
 from sankofa.web import data
 from sankofa.web.charts import (
     SCALES,
@@ -158,10 +159,12 @@ _TENDER_WORDS = ("tender", "tenders", "contract", "contracts")
 
 @page("/search", "q", "country")
 async def search(visit: Visit) -> View:
-    """The hits for the words, by kind."""
+    """The hits for the words, by kind, and the page of a country that they name."""
     words = visit.given("q").strip()
     context: dict[str, Any] = {"words": words, "found": [], "tenders": []}
     if words:
+        place = _country_called(visit, words)
+        context["place"] = place if place and await data.coverage(visit, place, shown=False) else None
         result = await visit.ask("search", q=words, country=visit.given("country"))
         context["found"] = hits = [
             row | {"address": await _address(visit, row), "kind": await _kind(visit, row)}
@@ -357,8 +360,7 @@ async def _best_hit(visit: Visit, name: str) -> Row | None:
 
 async def _country(visit: Visit, name: str, indicator: str, as_of: date) -> Subject | None:
     """A country by its code or its name in the visitor's language, with the values known on the day."""
-    names = {visit.language.country(code).casefold(): code for code in alpha3_of()}
-    code = known_country(name) or names.get(name.casefold())
+    code = known_country(name) or _country_called(visit, name)
     if code is None:
         return None
     if as_of < visit.today:
@@ -373,6 +375,12 @@ async def _country(visit: Visit, name: str, indicator: str, as_of: date) -> Subj
         years = [(row["year"], Decimal(row["value"])) for row in rows]
     unit = visit.language.text(str(rows[-1]["unit"] or "")) if rows else ""
     return Subject(visit.language.country(code), visit.address(f"/country/{code}"), unit, years)
+
+
+def _country_called(visit: Visit, name: str) -> str | None:
+    """The country that words name in English, maybe beside others, or in the visitor's language, alone."""
+    names = {visit.language.country(code).casefold(): code for code in alpha3_of()}
+    return country_in(code_words(name))[0] or names.get(name.casefold())
 
 
 def _compared_charts(
