@@ -8,6 +8,7 @@ Set BENCH_HISTORY to write a run's figures to another file.
 
 import json
 import os
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,9 @@ HISTORY: Final = _FOLDER / "history.jsonl"
 PAGE: Final = _FOLDER / "README.md"
 _BEGIN, _END = "<!-- figures: written by `python -m bench table` -->\n", "<!-- end of figures -->\n"
 _HEAD: Final = "| benchmark | measure | figure | goal | date |\n|---|---|---:|---|---|\n"
+
+_EFFORT: Final = re.compile(r" --(?:(?:rounds|seconds) [0-9.]+|fresh|only(?: (?!--)\S+)*)")
+"""Options that say how much of a benchmark to run and how often; they do not change what a measure means."""
 
 Line = dict[str, Any]
 
@@ -60,8 +64,8 @@ def _number(value: float) -> str:
 
 
 def table(lines: list[Line]) -> str:
-    """The latest figure of each measure, by benchmark."""
-    latest = {(line["benchmark"], line["measure"]): line for line in lines}
+    """The latest figure of each measure, by benchmark with the options that change the measure."""
+    latest = {(_EFFORT.sub("", line["benchmark"]), line["measure"]): line for line in lines}
     rows = []
     for (benchmark, measure), line in sorted(latest.items()):
         figure = f"{_number(line['figure'])} {line['unit']}".strip()
