@@ -157,6 +157,10 @@ def test_the_history_has_every_spell_and_tells_nothing_later_than_the_day(world:
         ("status", "MERGED", "2022-07-01", None),
         ("successor", HEIR_ID, "2022-07-01", None),
     ]
+    sources = {(r["kind"], r["source_ref"].partition(":")[0]) for r in get(world, path)["data"]}
+    assert sources - {("listing", "identifiers")} == {
+        (kind, "gleif-lei") for kind in ("identifier", "jurisdiction", "name", "status", "successor")
+    }
     then = [one for one in spells(f"{path}?as_of=2021-12-31") if one[0] in ("name", "status", "successor")]
     assert then == [
         ("name", "Old Mill Limited", "2015-06-01", "2020-05-03"),

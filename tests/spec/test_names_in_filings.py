@@ -24,6 +24,12 @@ sku = "AF-FUND"
 license_class = "statutory-filing"
 commercial_redistribution = true
 """
+NAMES_OF_REGISTRANTS: Final = """
+[sources.names]
+adapter = "sec-submissions"
+license_class = "public-domain"
+commercial_redistribution = true
+"""
 NAME: Final = "Riftline Sample Telecom PLC"
 """In the report of `inline_report`."""
 
@@ -134,6 +140,31 @@ def test_every_spell_of_a_name_has_its_own_filing_as_evidence(whole: Served) -> 
     assert [document(row) for row in names] == [f"{one.source}:{one.document}" for one in FILINGS]
     then = [row for row in spells(whole, "?as_of=2019-01-01") if row["kind"] == "name"]
     assert [row["source_ref"] for row in then] == [row["source_ref"] for row in names[:3]]
+
+
+@pytest.mark.rule("ENTY-5")
+def test_a_field_that_another_record_gives_has_that_record_as_evidence(tmp_path: Path) -> None:
+    """The register of names has no jurisdiction: a data set does, and a file of listings the ticker."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "sources.toml").write_text(NAMES_OF_REGISTRANTS)
+    former = {"name": "Old Mills Inc", "from": "2001-01-02", "to": "2009-12-31"}
+    submissions, listings = tmp_path / f"CIK{CIK}.json", tmp_path / "listings.csv"
+    submissions.write_text(json.dumps({"cik": CIK, "name": "Alpha Mills Inc", "formerNames": [former]}))
+    listings.write_text(
+        f"entity,id_type,id_value,from\nregistry:US-SEC-CIK:{CIK},ticker,NYSE:ALF,2011-05-05\n"
+    )
+    files = [("names", submissions), ("identifiers", listings), (SETS, FILINGS[0].write(tmp_path))]
+    publish_files(home, *files)
+    with LiveServer(home) as server:
+        rows = spells((server, create_key(home, "starter")))
+    assert [(row["kind"], row["value"], row["from"], document(row)) for row in rows] == [
+        ("identifier", f"registry:US-SEC-CIK:{CIK}", "2001-01-02", f"names:CIK{CIK}.json"),
+        ("jurisdiction", "US", "2001-01-02", f"{SETS}:{FILINGS[0].document}"),
+        ("listing", "NYSE:ALF", "2011-05-05", "identifiers:listings.csv"),
+        ("name", "Old Mills Inc", "2001-01-02", f"names:CIK{CIK}.json"),
+        ("name", "Alpha Mills Inc", "2010-01-01", f"names:CIK{CIK}.json"),
+    ]
 
 
 @pytest.mark.rule("ENTY-11", "ENTY-9", "LOCK-5")

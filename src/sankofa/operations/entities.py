@@ -9,7 +9,7 @@ import msgspec
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, PAID, RELATIONS
 from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, Entry, RowOrder, entries_of
-from sankofa.edition.read.day_view import DayView
+from sankofa.edition.read.day_view import DayView, FieldEvidence, FieldSource
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
@@ -72,16 +72,14 @@ class _State(msgspec.Struct):
     license_class: str
     observed_at: str | None
 
-    def values(self) -> Iterator[tuple[str, str]]:
-        single = (
-            ("name", self.legal_name),
-            ("status", self.status),
-            ("legal_form", self.legal_form),
-            ("jurisdiction", self.jurisdiction),
-            ("identifier", self.lei and f"lei:{self.lei}"),
-        )
-        yield from ((kind, value) for kind, value in single if value)
-        yield from (("listing", f"{one['exchange']}:{one['ticker']}") for one in self.listings)
+    def values(self, evidence: FieldEvidence) -> Iterator[tuple[tuple[str, str], "_Origin"]]:
+        for kind in ("name", "status", "legal_form", "jurisdiction"):
+            field = "legal_name" if kind == "name" else kind
+            if value := getattr(self, field):
+                yield (kind, value), evidence.get(field, self)
+        if self.lei:
+            yield ("identifier", f"lei:{self.lei}"), self
+        yield from ((("listing", f"{one['exchange']}:{one['ticker']}"), self) for one in self.listings)
 
 
 class _Identified(msgspec.Struct):
@@ -93,6 +91,9 @@ class _Identified(msgspec.Struct):
     source_ref: str
     license_class: str
     observed_at: str | None
+
+
+_Origin = _State | FieldSource | _Identified | RelationRow
 
 
 _state = msgspec.json.Decoder(_State).decode
@@ -120,44 +121,49 @@ async def get_entity_history(
     """
     key, day = service_id.upper(), as_of or call.today
     view = DayView(call.edition, day, locked=call.lock is not None)
-    states = [(date.fromordinal(first), _state(row)) for first, row in await view.entity_states(key)]
+    states = await view.entity_states(key)
     if not states and not await call.edition.holds(ENTITIES, key):
         raise await unknown_organisation(call, service_id)
-    spells = list(_spells(states))
+    spells: list[SpellRow] = []
     paid: list[SpellRow] = []
     if states:
-        paid = await _paid_spells(view, key, states[0][0])
+        since = date.fromordinal(states[0][0])
+        held = await _identifiers(view, key)
+        for entry, one in held:
+            if entry.modes & PAID:
+                paid.append(_spell("identifier", _named(one), one, *_days(entry, view, since)))
+        spells += _spells(states, held)
         spells += [] if call.grant.sample else paid
-        spells += await _relations(view, key, states[0][0])
+        spells += await _relations(view, key, since)
     spells.sort(key=lambda one: (one.kind, one.from_, one.value))
     withheld = call.grant.sample and bool(paid)
     rows = [wire.encode(one) for one in spells]
     return Answer(Selection(rows, len(rows), truncated=withheld), as_of=day)
 
 
-def _spells(states: Sequence[tuple[date, _State]]) -> Iterator[SpellRow]:
+async def _identifiers(view: DayView, key: str) -> list[tuple[Entry, _Identified]]:
+    """The crosswalk of an organisation up to the day of the view."""
+    blocks = await view.whole.blocks("crosswalk", key, 0, FOREVER)
+    entries = (entry for block in blocks for entry in entries_of(block))
+    return [(entry, _identified(entry.row)) for entry in entries if entry.first <= view.day]
+
+
+def _spells(
+    states: Sequence[tuple[int, bytes, FieldEvidence]], held: Sequence[tuple[Entry, _Identified]]
+) -> Iterator[SpellRow]:
     """When each value was valid: from the first record that has it to the first that lacks it."""
-    since: dict[tuple[str, str], tuple[date, _State]] = {}
-    for day, state in states:
-        values = set(state.values())
+    since: dict[tuple[str, str], tuple[_Origin, date]] = {}
+    for number, row, evidence in states:
+        day = date.fromordinal(number)
+        values = dict(_state(row).values(evidence))
         for ended in [value for value in since if value not in values]:
-            first, origin = since.pop(ended)
-            yield _spell(*ended, first, day - timedelta(days=1), origin)
-        for value in values:
-            since.setdefault(value, (day, state))
-    for value, (first, origin) in since.items():
-        yield _spell(*value, first, None, origin)
-
-
-async def _paid_spells(view: DayView, key: str, since: date) -> list[SpellRow]:
-    """The identifiers of the paid crosswalk, with first and last days."""
-    spells = []
-    for block in await view.whole.blocks("crosswalk", key, 0, FOREVER):
-        for entry in entries_of(block):
-            if entry.modes & PAID and entry.first <= view.day:
-                one = _identified(entry.row)
-                spells.append(_spell("identifier", _named(one), *_days(entry, view, since), one))
-    return spells
+            yield _spell(*ended, *since.pop(ended), day - timedelta(days=1))
+        # An identifier has the evidence that the crosswalk has.
+        current = (one for entry, one in held if entry.first <= number < entry.until)
+        values |= {spell: one for one in current if (spell := _listed(one)) in values}
+        for value, origin in values.items():
+            since.setdefault(value, (origin, day))
+    yield from (_spell(*value, *origin_and_day, None) for value, origin_and_day in since.items())
 
 
 def _days(entry: Entry, view: DayView, since: date) -> tuple[date, date | None]:
@@ -166,9 +172,7 @@ def _days(entry: Entry, view: DayView, since: date) -> tuple[date, date | None]:
     return first, date.fromordinal(entry.until - 1) if entry.until <= view.day else None
 
 
-def _spell(
-    kind: str, value: str, first: date, until: date | None, origin: "_State | _Identified | RelationRow"
-) -> SpellRow:
+def _spell(kind: str, value: str, origin: _Origin, first: date, until: date | None) -> SpellRow:
     return SpellRow(
         kind=kind,
         value=value,
@@ -179,6 +183,10 @@ def _spell(
         license_class=origin.license_class,
         observed_at=origin.observed_at or "",
     )
+
+
+def _listed(one: _Identified) -> tuple[str, str]:
+    return ("listing", one.id_value) if one.id_type == "ticker" else ("identifier", _named(one))
 
 
 def _named(one: _Identified) -> str:
@@ -193,7 +201,7 @@ async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
         for entry in entries_of(block):
             one = _related(entry.row)
             if entry.first <= view.day and (one.kind == "parent" or await view.holds(ENTITIES, one.value)):
-                spells.append(_spell(one.kind, one.value, *_days(entry, view, since), one))
+                spells.append(_spell(one.kind, one.value, one, *_days(entry, view, since)))
     return spells
 
 

@@ -55,10 +55,19 @@ _BY_ORGANISATION: Final = frozenset(("fundamentals", "metrics", "omitted", STATE
 _FILTERED: Final = (ENTITIES, _CROSSWALK, _IDENTIFIER)
 _LISTED_ON_ROWS: Final = ("lei", "ticker")
 """Kinds of identifiers that the row of an organisation lists."""
-_states: Final = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 _raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode: Final = msgspec.json.Encoder().encode
+
+
+class FieldSource(msgspec.Struct, array_like=True):
+    source_ref: str
+    license_class: str
+    observed_at: str | None
+
+
+FieldEvidence = dict[str, FieldSource]
+"""Where the fields of a row are from that are not from the record whose provenance it has."""
 
 
 class NamesAndIdentifiers(msgspec.Struct):
@@ -77,6 +86,7 @@ class NamesAndIdentifiers(msgspec.Struct):
         return True
 
 
+_states: Final = msgspec.msgpack.Decoder(list[tuple[int, bytes, FieldEvidence]]).decode
 organisation: Final = msgspec.json.Decoder(NamesAndIdentifiers).decode
 
 
@@ -225,7 +235,7 @@ class DayView(Edition):
         self.first_days.put(service_id, first)
         return first
 
-    async def entity_states(self, service_id: str) -> list[tuple[int, bytes]]:
+    async def entity_states(self, service_id: str) -> list[tuple[int, bytes, FieldEvidence]]:
         """The rows of an organisation up to this day, each with its first day; none if it is unknown."""
         known = await self.known_days()
         number = known.number(service_id)
@@ -238,10 +248,10 @@ class DayView(Edition):
         if number in known.dated and (stored := await super().raw(STATES, service_id)) is not None:
             states = _states(stored)
             at = max(bisect_right(states, self.day, key=lambda state: state[0]), 1)
-            shown = {max(day, first): row for day, row in states[:at]}  # the last of each day
-            return list(shown.items())
+            shown = {max(state[0], first): state[1:] for state in states[:at]}  # the last of each day
+            return [(day, *state) for day, state in shown.items()]
         blocks = await self._reader.blocks(ENTITIES, service_id, 0, 1)
-        return [(first, bytes(blocks[0][1]))] if blocks else []
+        return [(first, bytes(blocks[0][1]), {})] if blocks else []
 
     async def _filtered(self, kind: str, key: str, selection: Selection) -> list[bytes]:
         """The rows that were known, of a kind that does not date them."""

@@ -69,6 +69,7 @@ class _Known:
         self.from_tenders = array("i")
         """Numbers of organisations that only tenders name."""
         self.states: dict[str, bytes] = {}
+        """Their rows, each with its first day and the evidence of what is not of its first record."""
         for number, entity in enumerate(context.entities):
             if entity.from_tenders:
                 self.from_tenders.append(number)
@@ -78,14 +79,18 @@ class _Known:
                 days.append(first_figure)
             self.ids += entity.service_id.encode()
             self.days.append(min((*days, ordinal(context.captures[entity.first_capture].day))))
-            if len(changes) == 1:  # most organisations
+            if len(changes) == 1 and len(entity.statements) < 2:  # most organisations
                 continue
             rows = [
-                (ordinal(day) if day else 0, wire.encode(_entity_row(context, own, day)))
+                (
+                    ordinal(day) if day else 0,
+                    wire.encode(_entity_row(context, own, day)),
+                    _evidence(context, own),
+                )
                 for day, own in changes
             ]
-            kept = [one for n, one in enumerate(rows) if not n or one[1] != rows[n - 1][1]]
-            if len(kept) > 1:
+            kept = [one for n, one in enumerate(rows) if not n or one[1:] != rows[n - 1][1:]]
+            if len(kept) > 1 or kept[0][2]:
                 self.dated.append(number)
                 self.states[entity.service_id] = _write(kept)
 
@@ -202,6 +207,18 @@ def _entity_row(context: BuildContext, entity: Entity, day: str = _TODAY) -> Ent
         ultimate_parent=_parent(entity, "ultimate", day),
         **provenance(capture, _location(entity, spoken.subject if spoken else entity.subjects[0]), document),
     )
+
+
+def _evidence(context: BuildContext, entity: Entity) -> dict[str, tuple[str, str, str]]:
+    """Provenance of what another record gives than the first, by the field of the row."""
+    evidence = {}
+    for field in ("legal_name", "status", "legal_form", "jurisdiction"):
+        has_it = (one for one in entity.statements if getattr(one.profile, field) is not None)
+        one = next(has_it, entity.statements[0]) if entity.statements else None
+        if one is not None and one is not entity.statements[0]:
+            location, capture = _location(entity, one.subject), context.captures[one.capture_id]
+            evidence[field] = tuple(provenance(capture, location, one.profile.document).values())
+    return evidence
 
 
 def _location(entity: Entity, subject: str) -> str:
