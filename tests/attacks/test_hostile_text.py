@@ -1,4 +1,4 @@
-"""Hostile text, from the file it is ingested from to every surface, and archives that reach elsewhere."""
+"""Hostile text, from the ingested file to every surface, and archives with paths that lead outside."""
 
 import csv
 import io
@@ -76,7 +76,6 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def by_tool(asked: Asked) -> list[dict[str, Any]]:
-    """Every row, page after page."""
     rows: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:
@@ -93,7 +92,7 @@ def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> No
     path = "/v1/tenders?limit=10000"
     plain = asked.server.get(path, asked.key)
     rows = plain.json()["data"]
-    assert len(rows) >= len(TEXTS) - 1  # half a pair of surrogates is no text
+    assert len(rows) >= len(TEXTS) - 1  # # an unpaired surrogate
     served = [text for text in texts_in(rows) if MARK in text]
     assert len(served) >= 3 * len(rows)
     for text in served:
@@ -112,7 +111,7 @@ def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> No
             elif isinstance(value, dict | list):
                 assert json.loads(line[name]) == json.loads(typed[name]) == value
     for row, own in zip(rows, by_tool(asked), strict=True):
-        fits = own.get("release") is not None  # one that is too large for a tool's answer is left out
+        fits = own.get("release") is not None  # a row that is too large for a tool's answer is left out
         assert {name: row[name] for name in own if fits or name != "release"} == {
             name: value for name, value in own.items() if fits or name != "release"
         }
@@ -134,7 +133,7 @@ def test_hostile_text_reaches_no_page_and_no_line_of_the_log(asked: Asked) -> No
 @pytest.mark.parametrize(
     "name", ["../../outside.json", "/zq/outside.json", "..\\..\\outside.json", "a/../../outside.json"]
 )
-def test_a_member_of_an_archive_is_written_nowhere(tmp_path: Path, name: str) -> None:
+def test_no_archive_member_is_written_to_disk(tmp_path: Path, name: str) -> None:
     desk = Desk(tmp_path / "inner" / "desk")
     before = set(tmp_path.rglob("*"))
     content = io.BytesIO()

@@ -1,7 +1,7 @@
 """Hostile values in every parameter of every endpoint and every argument of every tool, and altered cursors.
 
-Operations, tools and their parameters are found in the registries: a new one is attacked too. No answer may
-be a 5xx, carry a header or a body that the value wrote, or leave a trace of an exception in the log.
+The tests read operations, tools and their parameters from the registries, so a new one is attacked too. No
+answer may be a 5xx, contain a header or a body that the value wrote, or leave an exception in the log.
 """
 
 import base64
@@ -88,7 +88,7 @@ ENDPOINTS = [operation for operation in operations() if operation.path]
 
 
 def least(parameters: dict[str, Parameter]) -> dict[str, Any]:
-    """A good value of each required parameter."""
+    """A valid value for each required parameter."""
     known = {
         "service_id": ISSUER,
         "signal_key": "macro_momentum",
@@ -134,7 +134,7 @@ def picked(trial: Trial, every: list[Any], short: int) -> list[Any]:
     return every[: trial.count(short, len(every))]
 
 
-def test_no_value_of_any_parameter_is_more_than_a_value(server: LiveServer, paid_key: str, trial: Trial):
+def test_no_parameter_value_is_interpreted(server: LiveServer, paid_key: str, trial: Trial):
     every = [attack for operation in ENDPOINTS for attack in addresses(operation)]
     for what, address in picked(trial, every, 120):
         answer = server.get(address, paid_key)
@@ -153,7 +153,7 @@ def calls(tool: Tool) -> Iterator[tuple[str, dict[str, Any]]]:
             yield tool.name, {**least(named), name: value}
 
 
-def test_no_argument_of_any_tool_is_more_than_a_value(server: LiveServer, paid_key: str, trial: Trial):
+def test_no_tool_argument_is_interpreted(server: LiveServer, paid_key: str, trial: Trial):
     every = [call for tool in tools().values() for call in calls(tool)]
     headers = {"X-API-Key": paid_key, "Accept": "application/json, text/event-stream"}
     for number, (tool, arguments) in enumerate(picked(trial, every, 100)):
@@ -173,7 +173,7 @@ def test_no_argument_of_any_tool_is_more_than_a_value(server: LiveServer, paid_k
 
 
 @pytest.mark.parametrize("walk", ["/v1/tenders?country=KE&limit=1", "/v1/changes?dataset=tenders&limit=1"])
-def test_a_cursor_with_any_bit_turned_around_is_refused(
+def test_a_cursor_with_any_bit_flipped_is_refused(
     server: LiveServer, paid_key: str, trial: Trial, walk: str
 ) -> None:
     cursor = server.get(walk, paid_key).json()["next_cursor"]
@@ -183,7 +183,7 @@ def test_a_cursor_with_any_bit_turned_around_is_refused(
         changed = bytearray(raw)
         changed[at] ^= 1 << bit
         forged.append(base64.urlsafe_b64encode(changed).decode().rstrip("="))
-    for at, bit in itertools.product(range(len(cursor)), range(7)):  # of the text, its unused bits among them
+    for at, bit in itertools.product(range(len(cursor)), range(7)):  # including the unused bits of the text
         forged.append(cursor[:at] + chr(ord(cursor[at]) ^ (1 << bit)) + cursor[at + 1 :])
     assert cursor not in forged
     for text in picked(trial, forged, 50):

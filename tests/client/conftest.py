@@ -1,4 +1,4 @@
-"""The client against a real server over the sample world, and against one that refuses as it is told."""
+"""The client against a real server over the sample world, and against one that follows a script."""
 
 import socketserver
 import threading
@@ -22,7 +22,7 @@ def client(server: LiveServer, paid_key: str) -> Iterator[Client]:
 
 
 class Scripted:
-    """A real HTTP server on a free port that gives the answers it is told, one after another."""
+    """A real HTTP server on a free port that gives scripted answers in order."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, dict[str, str], bytes] | None] = []
@@ -45,7 +45,7 @@ class Scripted:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *arguments: Any) -> None:
-                """Nothing: a refusal is what the test asked for."""
+                """Log nothing: the test asked for the refusal."""
 
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -61,7 +61,7 @@ class Scripted:
 
 @pytest.fixture(scope="session")
 def httpfs() -> None:
-    """DuckDB would download it."""
+    """The path of the extension, which DuckDB would download otherwise."""
     package = Path(str(duckdb_extension_httpfs.__file__)).parent
     (extension,) = package.glob("extensions/*/httpfs.duckdb_extension")
     duckdb.execute(f"LOAD '{extension}'")

@@ -1,4 +1,4 @@
-"""Each method of the client is an endpoint of the service, as the OpenAPI document has it."""
+"""Each method of the client matches an endpoint of the OpenAPI document."""
 
 import asyncio
 import inspect
@@ -54,7 +54,7 @@ def test_every_endpoint_has_a_method_with_its_parameters(kind: type, described: 
 
 
 def words_of(annotation: Any) -> tuple[str, ...]:
-    """The words of a Literal, optional or not."""
+    """The values of a Literal, optional or not."""
     found = [word for part in (annotation, *get_args(annotation)) for word in get_args(part)]
     return tuple(dict.fromkeys(word for word in found if isinstance(word, str)))
 
@@ -67,7 +67,7 @@ def test_every_row_is_typed_with_its_fields(described: dict[str, Any]) -> None:
             assert list(columns_of(shape)) == fields
 
 
-def test_the_kind_of_a_column_is_told_from_the_type_of_its_field(described: dict[str, Any]) -> None:
+def test_the_kind_of_a_column_follows_from_the_type_of_its_field(described: dict[str, Any]) -> None:
     kinds = {date: "day", int: "whole", bool: "truth", float: "float", Decimal: "figure", Raw: "nested"}
     for operation in endpoints():
         for shape in operation.shapes:
@@ -75,7 +75,7 @@ def test_the_kind_of_a_column_is_told_from_the_type_of_its_field(described: dict
             fields = described[operation.name]["schemas"][shape.__name__]["properties"]
             for column in service_columns(shape):
                 field = fields[column.name]
-                never = field.get("type") == "null"  # a day that no source evidences
+                never = field.get("type") == "null"  # no source gives evidence of the day
                 text = "instant" if field.get("format") == "date-time" else "day" if never else "text"
                 assert known[column.name] == kinds.get(column.type, text), (shape, column.name)
 
@@ -118,11 +118,11 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_every_endpoint_is_asked_here() -> None:
+def test_every_endpoint_has_a_question() -> None:
     assert {name for name, _ in QUESTIONS} == set(ENDPOINTS) - {"get_usage"}
 
 
-def test_usage_says_where_the_key_stands(server: LiveServer, paid_key: str) -> None:
+def test_usage_shows_what_the_key_has_used(server: LiveServer, paid_key: str) -> None:
     with Client(paid_key, server.url) as client:
         first, second = client.get_usage().rows[0], client.columns.get_usage().rows[0]
     assert first["tier"] == second["tier"] == "starter"
@@ -141,7 +141,7 @@ def test_line_items_are_given_as_a_list(server: LiveServer, paid_key: str) -> No
 
 
 @every(("name", "arguments"), QUESTIONS)
-def test_a_method_answers_what_the_endpoint_does(
+def test_a_method_returns_what_the_endpoint_answers(
     server: LiveServer, client: Client, paid_key: str, name: str, arguments: dict[str, Any]
 ) -> None:
     endpoint = ENDPOINTS[name]
@@ -163,7 +163,7 @@ def test_a_method_answers_what_the_endpoint_does(
     for answer in answers:
         assert answer.count == len(answer) == len(list(answer)) > 0
         rows = body[endpoint.rows_under]
-        if name.endswith("_matrix"):  # of which columns have dates and values alone
+        if name.endswith("_matrix"):  # only its date and value columns
             assert {"date", "available_at", "value"} & set(answer.rows[0])
             rows = [{column: row[column] for column in answer.rows[0]} for row in rows]
         assert json.loads(json.dumps(answer.rows, default=float)) == rows
@@ -185,14 +185,14 @@ def test_a_method_answers_what_the_endpoint_does(
         assert answer.members == {k: v for k, v in body.items() if k not in own}
 
 
-def test_what_needs_no_key_is_answered_without_one(server: LiveServer) -> None:
+def test_open_endpoints_need_no_key(server: LiveServer) -> None:
     with Client(base_url=server.url) as client:
         assert client.get_health() == {"status": "ok"}
         assert client.get_status()["status"] == "ok"
         assert client.get_openapi()["openapi"].startswith("3.1")
 
 
-def test_the_key_is_shown_nowhere(server: LiveServer, paid_key: str) -> None:
+def test_no_output_shows_the_key(server: LiveServer, paid_key: str) -> None:
     with Client(paid_key, server.url) as client:
         answer = client.get_entity("DC8342E4A6CD9A7F25CAC383F4")
         assert paid_key not in repr(client) + repr(vars(client)) + repr(answer)

@@ -31,7 +31,7 @@ def test_a_malformed_parameter_is_named(client: Client) -> None:
     assert raised.value.request_id
 
 
-def test_a_wrong_key_is_unauthorized_and_not_repeated(server: LiveServer) -> None:
+def test_a_wrong_key_is_unauthorized_and_the_error_does_not_show_it(server: LiveServer) -> None:
     secret = "sk-nobody-has-this-key"
     with Client(secret, server.url) as client, pytest.raises(Unauthorized) as raised:
         client.get_export()
@@ -39,7 +39,7 @@ def test_a_wrong_key_is_unauthorized_and_not_repeated(server: LiveServer) -> Non
 
 
 @every("columns", [False, True])
-def test_more_than_the_sample_tier_serves_tells_where_to_upgrade(
+def test_a_request_beyond_the_sample_tier_says_where_to_upgrade(
     server: LiveServer, sample_key: str, columns: bool
 ) -> None:
     with Client(sample_key, server.url) as client, pytest.raises(UpgradeRequired) as raised:
@@ -50,31 +50,31 @@ def test_more_than_the_sample_tier_serves_tells_where_to_upgrade(
     assert raised.value.detail == told.json()["detail"]
 
 
-def test_an_organisation_and_an_edition_that_never_were_are_not_found(client: Client) -> None:
+def test_unknown_organisations_and_editions_are_not_found(client: Client) -> None:
     with pytest.raises(NotFound):
         client.get_entity("DC000000000000000000000000")
     with pytest.raises(NotFound):
         client.get_export(edition="20200101T000000Z-nobody")
 
 
-def test_a_real_limit_is_a_quota_and_says_when_to_come_back(server: LiveServer) -> None:
+def test_a_real_limit_raises_a_quota_error_that_says_when_to_retry(server: LiveServer) -> None:
     key = server.key("sample", "--per-minute", "1000", "--per-month", "1")
     with Client(key, server.url) as client:
         client.get_export()
-        with pytest.raises(QuotaExceeded) as raised:  # until next month: not waited for
+        with pytest.raises(QuotaExceeded) as raised:  # it lasts until next month, so the client does not wait
             client.get_export()
     assert raised.value.retry_after is not None
     assert raised.value.retry_after > 0
 
 
-def test_a_status_nobody_expects_is_told(scripted: Scripted) -> None:
+def test_an_unexpected_status_is_reported(scripted: Scripted) -> None:
     scripted.answers = [(502, {}, b"<html>bad gateway</html>")]
     with Client("k", scripted.url, retries=ONCE) as client, pytest.raises(UnexpectedAnswer) as raised:
         client.get_export()
     assert raised.value.status == 502
 
 
-def test_no_answer_is_a_failed_connection_without_the_key() -> None:
+def test_a_failed_connection_is_reported_without_the_key() -> None:
     secret = "sk-never-to-be-shown"
     url = f"http://127.0.0.1:{free_port()}"
     with Client(secret, url, retries=ONCE) as client, pytest.raises(ConnectionFailed) as raised:
@@ -84,7 +84,7 @@ def test_no_answer_is_a_failed_connection_without_the_key() -> None:
     assert str(raised.value).startswith(f"{url}/v1/export: ConnectError: ")
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
+def test_errors_do_not_show_a_password_in_the_address() -> None:
     url = f"http://somebody:hidden@127.0.0.1:{free_port()}/base/"
     with Client("k", url, retries=ONCE) as client, pytest.raises(ConnectionFailed) as raised:
         client.get_export()
@@ -92,7 +92,7 @@ def test_a_password_in_an_address_is_not_repeated() -> None:
     assert "hidden" not in repr(client)
 
 
-def test_without_a_key_the_refusal_says_where_one_is_taken_from(
+def test_without_a_key_the_error_says_where_to_set_one(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SANKOFA_API_KEY", raising=False)
@@ -106,7 +106,7 @@ def test_without_a_key_the_refusal_says_where_one_is_taken_from(
     assert "SANKOFA_API_KEY" not in str(raised.value)
 
 
-def test_an_answer_that_is_not_ours_is_told(scripted: Scripted) -> None:
+def test_an_answer_of_another_service_is_reported(scripted: Scripted) -> None:
     scripted.answers = [
         (200, {}, b"<html>welcome</html>"),
         (200, {}, b'{"hello":[]}'),
@@ -118,7 +118,7 @@ def test_an_answer_that_is_not_ours_is_told(scripted: Scripted) -> None:
                 client.get_export()
 
 
-def test_a_redirect_does_not_take_the_key_elsewhere(scripted: Scripted) -> None:
+def test_a_redirect_does_not_send_the_key_to_another_host(scripted: Scripted) -> None:
     scripted.answers = [(302, {"Location": f"{scripted.url}/elsewhere"}, b"")]
     with Client("k", scripted.url) as client, pytest.raises(UnexpectedAnswer):
         client.get_export()
@@ -127,13 +127,13 @@ def test_a_redirect_does_not_take_the_key_elsewhere(scripted: Scripted) -> None:
 
 @every("key", ["", "two words", "line\nfeed", "caf\u00e9"])
 @every("kind", [Client, AsyncClient])
-def test_a_key_that_cannot_be_one_is_refused_and_not_repeated(kind: type, key: str) -> None:
+def test_a_malformed_key_is_refused_and_the_error_does_not_show_it(kind: type, key: str) -> None:
     with pytest.raises(ValueError, match="key: expected") as raised:
         kind(key)
     assert not key or key not in str(raised.value)
 
 
-def test_an_address_that_is_none_fails_at_once() -> None:
+def test_a_malformed_address_fails_at_once() -> None:
     waited: list[float] = []
     with Client("k", "ftp://example.org", sleep=waited.append) as client, pytest.raises(ConnectionFailed):
         client.get_export()

@@ -1,4 +1,4 @@
-"""The examples run as they are, and say what is written beside them.
+"""The examples run unchanged and print the expected outputs.
 
 `UPDATE_SNAPSHOTS=1 pytest tests/client/test_examples.py` writes the outputs again.
 """
@@ -21,19 +21,19 @@ EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 
 
 def in_the_starter(path: Path) -> bool:
-    """Buyers are compared in the sample world: the starter world has five tenders."""
+    """The starter world, or the sample world to compare buyers: the starter world has only five tenders."""
     return path.stem != "buyer_concentration"
 
 
 @pytest.mark.parametrize(
     "path", deep_after(1, sorted(EXAMPLES, key=in_the_starter)), ids=lambda path: path.stem
 )
-def test_an_example_prints_what_is_written_beside_it(
+def test_an_example_prints_its_recorded_output(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     served = "starter_server" if in_the_starter(path) else "server"
     server: LiveServer = request.getfixturevalue(served)
-    tier = "sample" if path.stem == "agent_mcp" else "starter"  # the agent is to be refused
+    tier = "sample" if path.stem == "agent_mcp" else "starter"  # the service should refuse the agent
     key = server.key(tier, "--per-minute", "100000")
     chart = ["chart.svg"] if path.stem == "buyer_concentration" else []
     done = subprocess.run(
@@ -54,13 +54,13 @@ def test_an_example_prints_what_is_written_beside_it(
         assert len(bars) == sum(line.endswith("buyers") for line in done.stdout.splitlines())
 
 
-def test_there_is_one_for_each_audience() -> None:
+def test_each_audience_has_an_example() -> None:
     assert [path.stem for path in EXAMPLES] == ["agent_mcp", "buyer_concentration", "quant_factor_panel"]
 
 
 @pytest.mark.deep
 @pytest.mark.rule("LOCK-2")
-def test_the_agent_of_the_exam_knows_everything_inside_the_day_and_fails_without_it(
+def test_the_agent_of_the_exam_passes_in_the_locked_view_and_fails_outside(
     starter_server: LiveServer,
 ) -> None:
     key = starter_server.key("professional", "--per-minute", "100000")

@@ -1,4 +1,4 @@
-"""The same frame from JSON and from Arrow, typed, with its provenance and what it is of."""
+"""JSON and Arrow give the same typed frame, with its provenance and its subject."""
 
 import importlib
 import importlib.util
@@ -32,7 +32,7 @@ def both(client: Client, name: str, arguments: dict[str, Any]) -> tuple[Answer[A
 @pytest.mark.parametrize(
     ("name", "arguments"), deep_after(10, [one for one in QUESTIONS if one[0] not in MATRICES])
 )
-def test_frames_are_the_same_by_json_and_by_arrow(
+def test_json_and_arrow_give_the_same_frame(
     client: Client, name: str, arguments: dict[str, Any], figures: Any
 ) -> None:
     by_json, by_arrow = both(client, name, arguments)
@@ -42,7 +42,7 @@ def test_frames_are_the_same_by_json_and_by_arrow(
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
-def test_frames_keep_provenance_and_say_what_they_are_of(client: Client, kind: str) -> None:
+def test_frames_keep_their_provenance_and_subject(client: Client, kind: str) -> None:
     for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "as_of": "2024-12-31"}):
         frame = getattr(answer, f"to_{kind}")()
         columns = frame.column_names if kind == "arrow" else list(frame.columns)
@@ -77,7 +77,7 @@ def test_columns_are_typed(client: Client) -> None:
     assert table.field("available_at").type == pyarrow.date32()
 
 
-def test_what_is_null_is_missing(client: Client) -> None:
+def test_null_is_a_missing_value(client: Client) -> None:
     for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "vintages": "all"}):
         frame, other = answer.to_pandas(), answer.to_polars()
         for name in ("concept", "superseding_record_ref", "superseded_at", "period_start"):
@@ -100,7 +100,7 @@ def test_figures_keep_every_digit(client: Client) -> None:
 
 
 @every("figures", [("1" * 39,), ("1" * 30, "0.123456789"), ("0." + "1" * 39,)])
-def test_a_figure_that_a_decimal_of_polars_cannot_hold_is_never_null(figures: tuple[str, ...]) -> None:
+def test_a_figure_too_large_for_a_polars_decimal_is_not_null(figures: tuple[str, ...]) -> None:
     rows = [{"value": Decimal(figure)} for figure in figures]
     with pytest.raises(ValueError, match="value: 38 digits"):
         frames_module.to_polars(rows, {"value": "figure"}, {}, "decimal")
@@ -110,7 +110,7 @@ def test_a_figure_that_a_decimal_of_polars_cannot_hold_is_never_null(figures: tu
     assert held["value"].to_list() == [Decimal("1" * 38), None]
 
 
-def test_a_word_for_figures_that_there_is_not_is_refused(client: Client) -> None:
+def test_an_unknown_option_for_figures_is_refused(client: Client) -> None:
     answer = client.get_fundamentals(RIFTLINE, limit=1)
     wrong: Any = "txt"
     for frame in (answer.to_pandas, answer.to_polars):
@@ -118,14 +118,14 @@ def test_a_word_for_figures_that_there_is_not_is_refused(client: Client) -> None
             frame(figures=wrong)
 
 
-def test_an_answer_without_rows_is_a_frame_with_columns(client: Client) -> None:
+def test_an_empty_answer_is_a_frame_with_columns(client: Client) -> None:
     for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "as_of": "1990-01-01"}):
         assert answer.to_pandas().shape == (0, 25)
         assert answer.to_polars().shape == (0, 25)
         assert str(answer.to_pandas()["period_end"].dtype) == "datetime64[us]"
 
 
-def test_a_frame_is_saved_with_what_it_is_of(client: Client, tmp_path: Any) -> None:
+def test_a_saved_frame_keeps_its_subject(client: Client, tmp_path: Any) -> None:
     frame = client.columns.get_fundamentals(RIFTLINE).to_pandas()
     frame.to_parquet(tmp_path / "f.parquet")
     assert pandas.read_parquet(tmp_path / "f.parquet").attrs == frame.attrs
@@ -133,7 +133,7 @@ def test_a_frame_is_saved_with_what_it_is_of(client: Client, tmp_path: Any) -> N
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """As if libraries were not installed."""
+    """Pretend that these libraries are not installed."""
 
     def remove(*names: str) -> None:
         found, load = importlib.util.find_spec, importlib.import_module
@@ -152,7 +152,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Any:
     return remove
 
 
-def test_with_polars_alone_columns_are_read_by_it(client: Client, without: Any) -> None:
+def test_polars_reads_columns_without_pandas(client: Client, without: Any) -> None:
     expected = client.columns.get_fundamentals(RIFTLINE)
     without("pyarrow", "pandas")
     answer = client.columns.get_fundamentals(RIFTLINE)
@@ -163,7 +163,7 @@ def test_with_polars_alone_columns_are_read_by_it(client: Client, without: Any) 
         answer.to_pandas()
 
 
-def test_with_pandas_alone_answers_are_json(client: Client, without: Any) -> None:
+def test_pandas_reads_json_without_polars(client: Client, without: Any) -> None:
     expected = client.columns.get_fundamentals(RIFTLINE).to_pandas()
     without("pyarrow", "polars")
     answer = client.columns.get_fundamentals(RIFTLINE)

@@ -1,4 +1,4 @@
-"""The guides are true: each of their steps prints what is shown after it."""
+"""Each step of the guides prints the output that they show."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ from tests.unit.test_docs import blocks
 
 
 def steps(page: str, mark: str) -> Iterator[tuple[str, str]]:
-    """Each step so marked, and the output shown after it."""
+    """Each step with this mark, and the output shown after it."""
     for step, shown in pairwise(blocks(REPOSITORY / "docs" / page)):
         if step.mark == mark:
             assert shown.language == "text", step.text
@@ -41,7 +41,7 @@ def test_the_guide_prints_what_it_shows(server: LiveServer) -> None:
         names["client"].close()
 
 
-def test_licensed_files_are_read_as_the_guide_reads_them(
+def test_the_steps_of_the_guide_read_licensed_files(
     server: LiveServer, paid_key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

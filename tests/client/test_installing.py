@@ -1,4 +1,4 @@
-"""The client is light, and can be installed without the service."""
+"""The client installs without the service and loads little."""
 
 import importlib.metadata
 import json
@@ -40,7 +40,7 @@ with Client(sys.argv[1], sys.argv[2]) as client:
 DISTRIBUTION = REPOSITORY / "clients" / "python"
 
 
-def test_importing_it_loads_nothing_of_the_service_and_no_frames() -> None:
+def test_importing_the_client_loads_neither_the_service_nor_frame_libraries() -> None:
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     modules = json.loads(done.stdout)
     ours = {name for name in modules if name.partition(".")[0] == "sankofa"}
@@ -50,7 +50,7 @@ def test_importing_it_loads_nothing_of_the_service_and_no_frames() -> None:
 
 
 @pytest.mark.deep
-def test_the_client_alone_is_installed_and_asks_a_real_server(
+def test_the_client_installs_alone_and_asks_a_real_server(
     server: LiveServer, sample_key: str, tmp_path: Path
 ) -> None:
     home = tmp_path / "env"
@@ -80,7 +80,7 @@ def test_both_distributions_have_one_version() -> None:
 
 
 @pytest.mark.ci
-def test_the_wheel_of_the_service_serves_with_no_more_than_it_asks_for(sample_home: Path, tmp_path: Path):
+def test_the_wheel_of_the_service_serves_with_only_its_requirements(sample_home: Path, tmp_path: Path):
     home, data = tmp_path / "env", tmp_path / "home"
     needed = requirements("sankofa") - {"sankofa"}
     wheel = built(tmp_path, ".", "pyproject.toml", "setup.py", "README.md", "LICENSE", "docs", "src")
@@ -117,7 +117,7 @@ def answers(address: str) -> bool:
 
 
 def built(folder: Path, where: str, *sources: str) -> Path:
-    """The wheel of the distribution there, built in a copy: the checkout stays as it is."""
+    """The wheel of the distribution in this folder, built in a copy so that the checkout does not change."""
     for name in (where, *sources) if where != "." else sources:
         if (REPOSITORY / name).is_dir():
             left_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
@@ -133,32 +133,32 @@ def built(folder: Path, where: str, *sources: str) -> Path:
 
 
 def installed(home: Path, needed: set[str], wheel: Path) -> Path:
-    """An environment with these distributions and the wheel, and nothing else; returns where they are."""
+    """A new environment with only these distributions and the wheel; returns its path."""
     venv.create(home, with_pip=False, symlinks=True)
     (packages,) = home.glob("lib/python*/site-packages")
     for name in needed:
         link(name, packages)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     install = [*pip, "--python", str(home / "bin" / "python"), "install", "--no-index", str(wheel)]
-    subprocess.run(install, check=True, cwd=home)  # its dependencies are looked for, and all there
+    subprocess.run(install, check=True, cwd=home)  # pip checks that all its dependencies are present
     return packages
 
 
 def requirements(name: str) -> set[str]:
-    """A distribution and everything it needs, by name."""
+    """The names of a distribution and of everything it requires."""
     found = {name}
     for line in importlib.metadata.requires(name) or ():
         if "extra ==" not in line:
             needed = re.split(r"[^A-Za-z0-9_.-]", line)[0].lower().replace("_", "-")
             try:
                 found |= requirements(needed)
-            except importlib.metadata.PackageNotFoundError:  # for another Python
+            except importlib.metadata.PackageNotFoundError:  # required by another Python only
                 continue
     return found
 
 
 def link(name: str, packages: Path) -> None:
-    """Install what is installed here over there, by a link for each file."""
+    """Link each file of an installed distribution into the environment."""
     for file in importlib.metadata.files(name) or ():
         if not file.parts[0].startswith(".."):
             target = packages / file

@@ -1,4 +1,4 @@
-"""A frame that tells what was not known on the day is refused."""
+"""The check for look-ahead refuses a frame with later knowledge."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
@@ -13,7 +13,7 @@ DAY = date(2023, 12, 31)
 
 
 @pytest.mark.parametrize("kind", ["rows", "answer", "pandas", "polars"])
-def test_what_was_known_passes_and_what_was_not_does_not(client: Client, kind: str) -> None:
+def test_known_rows_pass_and_later_rows_fail(client: Client, kind: str) -> None:
     def frame(as_of: date | None) -> Any:
         answer = client.columns.get_fundamentals(RIFTLINE, as_of=as_of, vintages="all")
         forms = {"rows": lambda: answer.rows, "answer": lambda: answer}
@@ -40,7 +40,7 @@ def test_what_was_known_passes_and_what_was_not_does_not(client: Client, kind: s
         datetime(2023, 12, 31, 3, tzinfo=timezone(timedelta(hours=2))),
     ],
 )
-def test_an_instant_stands_for_its_day(client: Client, day: datetime) -> None:
+def test_an_instant_counts_as_its_day(client: Client, day: datetime) -> None:
     answer = client.get_fundamentals(RIFTLINE, as_of=day)
     assert answer.as_of == DAY
     look_ahead_check(answer.to_pandas(), day)
@@ -64,15 +64,15 @@ def test_an_instant_stands_for_its_day(client: Client, day: datetime) -> None:
         (pandas.NaT, "expected a day, not NaT"),
     ],
 )
-def test_an_instant_whose_day_is_doubtful_is_refused(client: Client, day: datetime, why: str) -> None:
+def test_an_instant_with_an_ambiguous_day_is_refused(client: Client, day: datetime, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         client.get_fundamentals(RIFTLINE, as_of=day)
     with pytest.raises(ValueError, match=why):
         look_ahead_check([], day)
 
 
-def test_a_row_that_tells_of_a_later_revision_is_late(client: Client) -> None:
-    """The figure was known then; that it would be superseded was not."""
+def test_a_row_that_reveals_a_later_revision_fails(client: Client) -> None:
+    """The figure was known then; its later replacement was not."""
     answer = client.get_fundamentals(RIFTLINE, vintages="all", period_type="FY")
     told = [row for row in answer if row["available_at"] <= "2023-12-31" < (row["superseded_at"] or "")]
     assert told
@@ -82,7 +82,7 @@ def test_a_row_that_tells_of_a_later_revision_is_late(client: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rows", "pandas", "polars"])
-def test_unknown_is_not_a_pass(client: Client, kind: str) -> None:
+def test_an_unknown_day_does_not_pass(client: Client, kind: str) -> None:
     answer = client.get_macro(country="ZA", indicator="NY.GDP.MKTP.CD", limit=5)
     frame: Any = answer.rows if kind == "rows" else getattr(answer, f"to_{kind}")()
     with pytest.raises(LookAhead, match="do not say since when") as raised:
@@ -91,7 +91,7 @@ def test_unknown_is_not_a_pass(client: Client, kind: str) -> None:
     look_ahead_check(frame, DAY, allow_unknown=True)
 
 
-def test_panels_and_tenders_are_checked_by_the_days_they_have(client: Client) -> None:
+def test_panels_and_tenders_are_checked_by_their_own_days(client: Client) -> None:
     demand = client.get_procurement_demand(as_of=DAY)
     look_ahead_check(demand.to_polars(), DAY)
     with pytest.raises(LookAhead):
@@ -100,7 +100,7 @@ def test_panels_and_tenders_are_checked_by_the_days_they_have(client: Client) ->
         look_ahead_check(client.search_tenders(), DAY)
 
 
-def test_every_open_panel_says_since_when_it_is_known(client: Client) -> None:
+def test_every_open_panel_says_when_its_rows_became_known(client: Client) -> None:
     for row in client.get_export():
         if row["access"] == "open":
             panel = client.scan_panel(row["name"]).collect()
@@ -111,12 +111,12 @@ def test_every_open_panel_says_since_when_it_is_known(client: Client) -> None:
             assert raised.value.unknown.height == 0
 
 
-def test_a_frame_that_does_not_say_is_refused(client: Client) -> None:
+def test_a_frame_without_days_is_refused(client: Client) -> None:
     with pytest.raises(LookAhead, match="no column says"):
         look_ahead_check(client.get_entity(RIFTLINE).to_pandas(), DAY)
 
 
-def test_nothing_is_no_look_ahead(client: Client) -> None:
+def test_an_empty_frame_passes(client: Client) -> None:
     look_ahead_check([], DAY)
     look_ahead_check(client.get_fundamentals(RIFTLINE, as_of="1990-01-01").to_polars(), DAY)
 
@@ -143,7 +143,7 @@ def test_a_statement_is_checked_cell_by_cell(client: Client) -> None:
     look_ahead_check(answer, "2024-12-31")
 
 
-def test_a_screen_that_later_restatements_chose_is_refused_and_one_as_known_is_not(client: Client) -> None:
+def test_a_screen_that_depends_on_later_restatements_is_refused(client: Client) -> None:
     day = "2024-01-01"  # Riftline's FY2023 was restated in June 2024
     current = client.get_screen("net_margin", as_of=day, all=True)
     look_ahead_check(current, day)

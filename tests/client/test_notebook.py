@@ -14,19 +14,19 @@ from tests.live import LiveServer
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
 
 
-def test_a_client_without_arguments_is_told_by_the_environment(
+def test_a_client_without_arguments_reads_the_environment(
     server: LiveServer, paid_key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SANKOFA_URL", server.url)
     monkeypatch.setenv("SANKOFA_API_KEY", paid_key)
     with Client() as client:
-        assert client.get_fundamentals(RIFTLINE).count > 25  # more than the sample tier has
+        assert client.get_fundamentals(RIFTLINE).count > 25  # more rows than the sample tier gets
         assert paid_key not in repr(client)
     with Client("sankofa-sandbox") as client:
         assert client.get_fundamentals(RIFTLINE).count == 25
 
 
-def test_a_frame_of_fewer_rows_than_matched_warns_once_and_says_so(client: Client) -> None:
+def test_a_truncated_frame_warns_once(client: Client) -> None:
     answer = client.search_tenders(country="ZA")
     assert answer.truncated
     with pytest.warns(TruncatedWarning, match="first 100 rows"):
@@ -34,14 +34,14 @@ def test_a_frame_of_fewer_rows_than_matched_warns_once_and_says_so(client: Clien
     assert frame.attrs["truncated"] is True
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        answer.to_polars()  # it was said
+        answer.to_polars()  # the answer was marked as truncated
         assert (
             client.search_tenders(country="ZA", limit=3).to_pandas().attrs["truncated"] is True
-        )  # asked for
+        )  # the caller set the limit
 
 
 @pytest.mark.parametrize("columns", [False, True])
-def test_all_is_every_row_of_every_page(client: Client, columns: bool, monkeypatch: pytest.MonkeyPatch):
+def test_all_fetches_every_page(client: Client, columns: bool, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sankofa.client.session.PAGE", 60)
     asked = client.columns if columns else client
     whole = asked.search_tenders(country="ZA", all=True)
@@ -54,7 +54,7 @@ def test_all_is_every_row_of_every_page(client: Client, columns: bool, monkeypat
     assert asked.search_tenders(country="ZA", all=True, limit=70).rows == expected.rows
 
 
-def test_a_ticker_or_an_lei_is_as_good_as_a_service_id(client: Client, server: LiveServer, paid_key: str):
+def test_a_ticker_or_an_lei_works_as_a_service_id(client: Client, server: LiveServer, paid_key: str):
     listed: Any = client.get_entity(RIFTLINE).rows[0]
     ticker = "{exchange}:{ticker}".format(**listed["listings"][0])
     expected = client.get_metrics(RIFTLINE).rows
@@ -71,7 +71,7 @@ def test_a_ticker_or_an_lei_is_as_good_as_a_service_id(client: Client, server: L
     assert raised.value.matches == []
 
 
-def test_a_bare_ticker_or_an_exact_name_is_as_good_as_a_service_id(client: Client) -> None:
+def test_a_bare_ticker_or_an_exact_name_works_as_a_service_id(client: Client) -> None:
     listed: Any = client.get_entity(RIFTLINE).rows[0]
     expected = client.get_fundamentals(RIFTLINE).rows
     for identifier in (listed["listings"][0]["ticker"], listed["legal_name"], listed["legal_name"].lower()):
@@ -89,14 +89,14 @@ def test_the_advice_of_a_warning_can_be_followed(client: Client, server: LiveSer
         sample.search_tenders(country="ZA", all=True).to_pandas()
 
 
-def test_nothing_in_the_place_of_an_id_is_said_before_anything_is_sent(client: Client) -> None:
+def test_an_empty_id_fails_before_anything_is_sent(client: Client) -> None:
     nothing: Any = None
     for value in (nothing, ""):
         with pytest.raises(ValueError, match="service_id: expected text"):
             client.get_entity(value)
 
 
-def test_a_series_comes_by_date_whole_and_ascending(client: Client, server: LiveServer, paid_key: str):
+def test_a_series_is_complete_and_ascending_by_date(client: Client, server: LiveServer, paid_key: str):
     frame = client.series("FX.EUR.ZAR", as_of="2024-07-01")
     assert frame.index.name == "date"
     assert frame.index.is_monotonic_increasing
@@ -135,7 +135,7 @@ def test_a_statement_is_a_frame_of_line_items_by_period(client: Client, server: 
     pandas.testing.assert_frame_equal(asyncio.run(awaited()), frame)
 
 
-def test_the_universe_is_that_of_the_day(client: Client) -> None:
+def test_the_universe_is_the_one_of_the_day(client: Client) -> None:
     early, late = (client.universe(as_of=day) for day in ("2019-01-01", "2025-01-01"))
     assert early.index.name == "service_id"
     assert set(early.index) < set(late.index)
@@ -145,7 +145,7 @@ def test_the_universe_is_that_of_the_day(client: Client) -> None:
     assert RIFTLINE in kenyan.index
 
 
-def test_a_notebook_shows_a_table_with_its_provenance_and_nothing_in_it_is_markup(client: Client) -> None:
+def test_a_notebook_shows_an_escaped_table_with_its_provenance(client: Client) -> None:
     from sankofa.client.answers import html_table
 
     shown = client.get_fundamentals(RIFTLINE)._repr_html_()
@@ -156,7 +156,7 @@ def test_a_notebook_shows_a_table_with_its_provenance_and_nothing_in_it_is_marku
     assert "<x>" not in hostile
 
 
-def test_a_series_that_is_not_there_is_an_error_that_names_the_nearest(
+def test_an_unknown_series_is_an_error_that_names_similar_ones(
     server: LiveServer, paid_key: str, client: Client
 ) -> None:
     with pytest.raises(UnknownSeries, match=r"FX\.EUR\.ZAX: no such series; nearest: FX\.EUR\.ZAR") as caught:
@@ -166,7 +166,7 @@ def test_a_series_that_is_not_there_is_an_error_that_names_the_nearest(
         client.series("FP.CPI.TOTL.ZG")
     with pytest.raises(ValueError, match="series: expected text, not None"):
         client.series(None)  # type: ignore[arg-type]
-    assert client.series("CPI.ZA", as_of="1990-01-01").empty  # it is there, and nothing of it was known
+    assert client.series("CPI.ZA", as_of="1990-01-01").empty  # the series exists, but no value was known
 
     async def awaited() -> None:
         async with AsyncClient(paid_key, server.url) as other:
@@ -176,7 +176,7 @@ def test_a_series_that_is_not_there_is_an_error_that_names_the_nearest(
         asyncio.run(awaited())
 
 
-def test_an_answer_without_rows_shows_what_is_close(client: Client) -> None:
+def test_an_empty_answer_suggests_similar_names(client: Client) -> None:
     assert repr(client.get_macro(series="FX.EUR.ZAX")).endswith(
         ", nearest: FX.EUR.ZAR, FX.EUR.USD, FX.EUR.GBP>"
     )
@@ -184,7 +184,7 @@ def test_an_answer_without_rows_shows_what_is_close(client: Client) -> None:
     assert "nearest: revenue" in repr(client.get_fundamentals(RIFTLINE, line_items=["revenues"]))
 
 
-def test_the_frames_asked_for_most_show_what_they_are_of_before_where_it_is_from(client: Client) -> None:
+def test_common_frames_put_values_before_provenance(client: Client) -> None:
     provenance = ["source_ref", "license_class", "observed_at"]
     for frame in (client.series("CPI.ZA"), client.universe("KE")):
         assert list(frame.columns)[-3:] == provenance
@@ -194,7 +194,7 @@ def test_the_frames_asked_for_most_show_what_they_are_of_before_where_it_is_from
 
 @pytest.mark.rule("PAN-1")
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_features_are_joined_as_known_on_the_day_of_each_row(client: Client, library: str) -> None:
+def test_features_join_the_values_known_on_the_day_of_each_row(client: Client, library: str) -> None:
     ids = ["JSE:SMPKG", RIFTLINE, "Kgalagadi Sample Retail Holdings Limited", "JSE:SMPKG"]
     days = ["2022-01-31", "2023-06-30", "2025-01-31", "2019-01-01"]
     frame = pandas.DataFrame({"who": ids, "day": pandas.to_datetime(days), "own": [1, 2, 3, 4]})

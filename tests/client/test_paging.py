@@ -1,4 +1,4 @@
-"""Pages are walked to the end, all on one edition."""
+"""The client reads every page, all from one edition."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ def test_every_row_comes_once_and_in_order(client: Client) -> None:
     assert walked == whole.rows
 
 
-def test_the_awaited_client_walks_too(server: LiveServer, paid_key: str, client: Client) -> None:
+def test_the_async_client_reads_every_page_too(server: LiveServer, paid_key: str, client: Client) -> None:
     async def walk() -> list[str]:
         async with AsyncClient(paid_key, server.url) as other:
             return [row["release_id"] async for row in other.iter_tenders(country="NG", limit=30)]
@@ -24,6 +24,6 @@ def test_the_awaited_client_walks_too(server: LiveServer, paid_key: str, client:
     ]
 
 
-def test_changes_are_walked_to_the_end(client: Client) -> None:
+def test_all_pages_of_changes_are_read(client: Client) -> None:
     rows = list(client.iter_changes(dataset="entities", limit=7))
     assert len({tuple(row["key"]) for row in rows}) == len(rows) >= 15

@@ -68,14 +68,14 @@ def test_a_licensed_file_is_read_by_duckdb_polars_and_pandas(
     assert len(pandas.read_parquet(url, storage_options={"X-API-Key": paid_key})) == rows
 
 
-def test_a_file_that_is_not_the_one_promised_is_not_kept(scripted: Scripted, tmp_path: Path) -> None:
+def test_a_file_with_another_digest_is_deleted(scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers = [(200, {"ETag": '"0000"'}, b"PAR1")]
     with Client(None, scripted.url) as client, pytest.raises(InvalidAnswer, match="SHA-256"):
         client.get_open_file("x.parquet", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_cut_short_leaves_nothing(scripted: Scripted, tmp_path: Path) -> None:
+def test_an_incomplete_download_leaves_no_file(scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers = [(200, {"Content-Length": "100", "ETag": '"0000"'}, b"PAR1")]
     once = Retries(attempts=1)
     with Client(None, scripted.url, retries=once) as client, pytest.raises(ConnectionFailed):
@@ -83,7 +83,7 @@ def test_a_file_cut_short_leaves_nothing(scripted: Scripted, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_leads_elsewhere_is_no_file(client: Client, tmp_path: Path) -> None:
+def test_a_file_name_with_a_path_is_refused(client: Client, tmp_path: Path) -> None:
     for name in ("../x.parquet", "a/b.parquet", "."):
         with pytest.raises(ValueError, match="file"):
             client.get_open_file(name, tmp_path)

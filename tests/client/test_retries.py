@@ -1,4 +1,4 @@
-"""A question is asked again when that may help, as the service says, and not for ever."""
+"""The client retries when the service says that this may help, and gives up in the end."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ def refused(status: int, after: str | None = None) -> tuple[int, dict[str, str],
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_refusal_for_now_is_waited_out_as_long_as_it_says(scripted: Scripted, status: int) -> None:
+def test_the_client_waits_as_long_as_retry_after_says(scripted: Scripted, status: int) -> None:
     scripted.answers = [refused(status, "7"), ANSWER]
     waited: list[float] = []
     with Client("k", scripted.url, sleep=waited.append) as client:
@@ -32,7 +32,7 @@ def test_a_refusal_for_now_is_waited_out_as_long_as_it_says(scripted: Scripted, 
     assert [path for path, _ in scripted.asked] == ["/v1/export"] * 2
 
 
-def test_the_awaited_client_waits_too(scripted: Scripted) -> None:
+def test_the_async_client_waits_too(scripted: Scripted) -> None:
     scripted.answers = [refused(503, "3"), None, ANSWER]
     waited: list[float] = []
 
@@ -47,7 +47,7 @@ def test_the_awaited_client_waits_too(scripted: Scripted) -> None:
     assert waited == [3.0, 1.0]
 
 
-def test_a_broken_connection_is_tried_again_with_growing_pauses(scripted: Scripted) -> None:
+def test_a_broken_connection_is_retried_with_growing_pauses(scripted: Scripted) -> None:
     scripted.answers = [None, None, None, ANSWER]
     waited: list[float] = []
     with Client("k", scripted.url, sleep=waited.append) as client:
@@ -68,7 +68,7 @@ def test_attempts_are_bounded(scripted: Scripted) -> None:
     assert raised.value.retry_after == 1.0
 
 
-def test_more_than_the_longest_wait_is_not_waited_for(scripted: Scripted) -> None:
+def test_a_retry_after_above_the_longest_wait_fails_at_once(scripted: Scripted) -> None:
     scripted.answers = [refused(429, "50"), refused(429, "50")]
     waited: list[float] = []
     with Client("k", scripted.url, sleep=waited.append) as client, pytest.raises(QuotaExceeded) as raised:
@@ -76,7 +76,7 @@ def test_more_than_the_longest_wait_is_not_waited_for(scripted: Scripted) -> Non
     assert (waited, raised.value.retry_after) == ([50.0], 50.0)
 
 
-def test_a_connection_that_never_comes_ends(scripted: Scripted) -> None:
+def test_connecting_times_out(scripted: Scripted) -> None:
     scripted.answers = [None, None]
     retries = Retries(attempts=2)
     with (
@@ -87,7 +87,7 @@ def test_a_connection_that_never_comes_ends(scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 404, 410, 500])
-def test_what_asking_again_cannot_help_is_asked_once(scripted: Scripted, status: int) -> None:
+def test_permanent_errors_are_not_retried(scripted: Scripted, status: int) -> None:
     scripted.answers = [refused(status)]
     with Client("k", scripted.url) as client, pytest.raises(Exception, match="not now"):
         client.get_export()

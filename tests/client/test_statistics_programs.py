@@ -21,7 +21,7 @@ _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 
 
 def _run_r(folder: Path, *lines: str) -> list[dict[str, str]]:
-    """The rows of the CSV that a script of R writes."""
+    """The rows of the CSV file that an R script writes."""
     if shutil.which("Rscript") is None:
         pytest.skip(f"{MISSING}R (no Rscript in PATH)")
     script = folder / "read.R"

@@ -1,5 +1,3 @@
-"""Fixtures of the engine suites."""
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of datastore engines: one interface to both engines, and small editions."""
+"""Shared by tests of datastore engines: one interface to both, and small editions."""
 
 import asyncio
 import shutil
@@ -41,7 +41,7 @@ PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "
 
 
 class Engine:
-    """One engine with an empty store."""
+    """An engine with an empty store."""
 
     def __init__(self, name: str, url: str, home: Path) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class Engine:
         self.store: Datastore = open_store(settings)
 
     def raw(self, statement: str) -> list[Row]:
-        """Past the product: any client may connect to the store."""
+        """Go around the product, as any client of the store can."""
         if self.name == "postgres":
             with psycopg.connect(self.url, autocommit=True) as connection:
                 connection.execute(b"SET search_path = sankofa_ledger")
@@ -62,7 +62,7 @@ class Engine:
             return database.execute(statement).fetchall()
 
     def leftovers(self) -> list[str]:
-        """Files of editions that are not kept."""
+        """Leftover files of editions that were removed."""
         kept = self.store.list_editions().editions
         known = {"CURRENT", "PUBLISHED", "editions.note", *kept}
         if self.name == "postgres":
@@ -70,7 +70,7 @@ class Engine:
         return sorted({path.name for path in self.editions.iterdir()} - known)
 
     def damage(self, edition: str, what: str) -> None:
-        """Harm an edition as a careless hand or a bad disk would."""
+        """Damage an edition as a careless user or a bad disk would."""
         folder = self.editions / edition
         named = what.partition(" ")[2]
         path = part_of(folder) if named == "part" else folder / named
@@ -94,7 +94,7 @@ def keys_of(path: Path) -> list[tuple[str, str]]:
 
 
 def block_file(path: Path) -> BlockFileReader:
-    """The file of blocks of an edition, whatever is in it."""
+    """The block file of an edition, whatever it holds."""
     _, size, digests = describe_file(path)
     return BlockFileReader(CheckedFile(path, size, digests, FileStates()))
 
@@ -106,7 +106,7 @@ def fact_rows(number: int, subject: str = "lei:X") -> list[Row]:
 def shelve(
     store: Datastore, edition: str, blocks: Sequence[tuple[int, bytes, bytes]] = BLOCKS, *, content: str = ""
 ) -> None:
-    """A small edition, finished but not current."""
+    """Build a small edition without making it current."""
     writer = store.build()
     writer.write(stored_block(index, rows) for _, index, rows in blocks[:3])
     writer.write(stored_block(index, rows) for _, index, rows in blocks[3:])
@@ -116,7 +116,7 @@ def shelve(
 
 
 def ingest_sample(engine: Engine, sources: Sequence[tuple[str, str]] = SAMPLE_SOURCES) -> Ledger:
-    """The bundled sample world, by the real pipeline; the ledger is left open."""
+    """Ingest the bundled sample world through the real pipeline; the ledger stays open."""
     ledger = Ledger(engine.store, b"a key of the tests", lambda: NOW)
     registered = load_sources(engine.home)
     for source_id, folder in sources:
@@ -139,7 +139,7 @@ def publish_sample(engine: Engine, sources: Sequence[tuple[str, str]] = SAMPLE_S
 def run(
     steps: Callable[[], Awaitable[T]], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
 ) -> T:
-    """The steps in a loop of their own; a task left behind is a failure."""
+    """Run the steps in a new event loop; fail if they leave a task behind."""
 
     async def scene() -> T:
         result = await steps()

@@ -1,4 +1,4 @@
-"""Shared by the tests of key-value engines."""
+"""Shared by tests of key-value engines."""
 
 import asyncio
 import os
@@ -31,13 +31,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     params=deep_after(1, [asyncio.new_event_loop, uvloop.new_event_loop]), ids=["asyncio", "uvloop"]
 )
 def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
-    """Both event loops: they order timers and reads differently, and the service runs on the second."""
+    """Both event loops: they order timers and reads differently, and the service uses the second."""
     with asyncio.Runner(loop_factory=request.param) as runner:
         yield runner
 
 
 def run(url: str, steps: Callable[[KeyValue], Awaitable[T]]) -> T:
-    """The steps on a store opened for them; whatever they leave behind is a failure."""
+    """Run the steps on an open store; fail if they leave anything behind."""
 
     async def scene() -> T:
         store = open_keyvalue(url)
@@ -51,7 +51,7 @@ def run(url: str, steps: Callable[[KeyValue], Awaitable[T]]) -> T:
 
 
 async def unavailable(call: Awaitable[object]) -> StoreUnavailable:
-    """The failure of the call, which must come by itself."""
+    """The failure of the call, which must not need the test's timeout."""
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(StoreUnavailable) as failure:
             await call

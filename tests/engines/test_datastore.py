@@ -1,4 +1,4 @@
-"""One suite over every datastore engine: the append-only ledger. The editions are in test_editions.py."""
+"""The append-only ledger, in one suite for every datastore engine. test_editions.py tests editions."""
 
 import sqlite3
 import threading
@@ -69,7 +69,7 @@ def test_an_error_inside_a_transaction_leaves_nothing(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside a transaction"])
-def test_long_answers_are_read_in_turns(engine: Engine, inside: bool) -> None:
+def test_long_answers_are_read_in_batches(engine: Engine, inside: bool) -> None:
     rows = fact_rows(9_000)
 
     def read() -> None:
@@ -114,7 +114,7 @@ def test_writers_take_turns(engine: Engine) -> None:
 
 
 @pytest.mark.rule("VINT-8")
-def test_the_store_itself_refuses_every_change(engine: Engine) -> None:
+def test_the_store_itself_refuses_updates_and_deletes(engine: Engine) -> None:
     ingest_sample(engine).close()
     before = {table: engine.raw(f"SELECT * FROM {table}") for table in TABLES}
     assert all(before.values())
@@ -123,11 +123,11 @@ def test_the_store_itself_refuses_every_change(engine: Engine) -> None:
             with pytest.raises((sqlite3.Error, psycopg.Error), match=f"append-only: .* on {table} refused"):
                 engine.raw(statement)
         for statement in _replacements(table) if engine.name == "sqlite" else ():
-            engine.raw(statement)  # a row that is there stays, and nothing is said
+            engine.raw(statement)  # the existing row stays, and no error is raised
     assert {table: engine.raw(f"SELECT * FROM {table}") for table in TABLES} == before
 
 
-def test_an_sqlite_row_cannot_be_replaced_through_its_place(engine: Engine) -> None:
+def test_an_sqlite_row_cannot_be_replaced_by_its_rowid(engine: Engine) -> None:
     ingest_sample(engine, SMALL_SOURCES).close()
     before = engine.raw("SELECT * FROM capture")
     columns = "rowid, capture_id, source_id, file_name, content_sha256, observed_at, license_class, counts"
@@ -153,6 +153,6 @@ def _replacements(table: str) -> Iterator[str]:
     yield f"INSERT INTO {table} SELECT * FROM {table} WHERE true ON CONFLICT DO UPDATE SET source_id = 'x'"
 
 
-def test_another_kind_of_url_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_kind_of_url_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="SANKOFA_DATASTORE"):
         open_datastore("mysql://root:secret@host/x", tmp_path, SCHEMA)

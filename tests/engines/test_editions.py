@@ -1,4 +1,4 @@
-"""One suite over every datastore engine: editions are built, checked, switched, kept and removed."""
+"""One suite for every datastore engine: editions are built, checked, switched, kept and removed."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_blocks_under_a_key(engine: Engine) -> None:
     run(read)
 
 
-def test_byte_ranges_of_blocks_whatever_their_keys(engine: Engine) -> None:
+def test_byte_ranges_of_blocks_with_any_keys(engine: Engine) -> None:
     shelve(engine.store, "one")
     rows = {number: rows for number, _, rows in BLOCKS}
 
@@ -59,7 +59,7 @@ def test_byte_ranges_of_blocks_whatever_their_keys(engine: Engine) -> None:
     run(read)
 
 
-def test_an_edition_is_invisible_until_finished_and_not_current_until_kept(engine: Engine) -> None:
+def test_an_edition_is_invisible_until_finished(engine: Engine) -> None:
     assert engine.store.list_editions() == ((), None)
     writer = engine.store.build()
     writer.write(stored_block(index, rows) for _, index, rows in BLOCKS)
@@ -70,7 +70,7 @@ def test_an_edition_is_invisible_until_finished_and_not_current_until_kept(engin
     assert engine.store.list_editions() == (("one",), "one")
 
 
-def test_what_was_published_is_remembered_after_it_is_removed(engine: Engine) -> None:
+def test_a_removed_edition_is_still_listed_as_published(engine: Engine) -> None:
     assert engine.store.published() == frozenset()
     for name in ("one", "two", "three", "two"):
         shelve(engine.store, name)
@@ -99,7 +99,7 @@ def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine
     assert engine.leftovers() == []
 
 
-def test_a_damaged_edition_is_replaced_by_the_same_published_again(engine: Engine) -> None:
+def test_publishing_again_replaces_a_damaged_edition(engine: Engine) -> None:
     shelve(engine.store, "one")
     engine.damage("one", "remove part")
     shelve(engine.store, "one")
@@ -129,12 +129,12 @@ def test_a_damaged_edition_is_refused_by_name(engine: Engine, damage: str, messa
 
 
 @pytest.mark.parametrize("name", ["nowhere", "", "..", "a/b", 'a"b', "a b", "x" * 200, "a\0"])
-def test_what_is_no_edition_is_refused(engine: Engine, name: str) -> None:
+def test_a_folder_that_is_no_edition_is_refused(engine: Engine, name: str) -> None:
     with pytest.raises(EditionError):
         engine.store.open(name)
 
 
-def test_the_list_of_withdrawn_editions_only_grows_and_is_not_that_of_the_published(engine: Engine) -> None:
+def test_the_list_of_withdrawn_editions_only_grows(engine: Engine) -> None:
     for name in ("20260101T000000Z-00001-aaaaaaaaaa", "20260102T000000Z-00002-bbbbbbbbbb"):
         shelve(engine.store, name)
     first, second = sorted(engine.store.list_editions().editions)

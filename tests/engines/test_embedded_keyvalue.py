@@ -1,4 +1,4 @@
-"""The embedded key-value engine: processes killed, full disks, files replaced under it."""
+"""The embedded key-value engine with killed processes, full disks and files replaced under it."""
 
 import asyncio
 import sqlite3
@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_damage_to_the_name_of_the_table_is_a_store_that_does_not_answer(path: Path) -> None:
+def test_a_damaged_table_name_makes_the_store_unavailable(path: Path) -> None:
     run(f"embedded:{path}", lambda store: store.put("a", b"kept"))
     content = path.read_bytes()
     assert b"tablestoredstored" in content
@@ -31,13 +31,13 @@ def test_damage_to_the_name_of_the_table_is_a_store_that_does_not_answer(path: P
     run(f"embedded:{path}", lambda store: unavailable(store.get("a")))
 
 
-def test_old_windows_make_room_so_that_the_file_stops_growing(path: Path) -> None:
+def test_expired_windows_are_removed_so_that_the_file_stops_growing(path: Path) -> None:
     now = 1_000_000_000.0
     store = EmbeddedKeyValue(str(path), "usagestore", clock=lambda: now)
 
     async def steps() -> None:
         nonlocal now
-        for minute in range(1000):  # 128 slots to a page, all of one name
+        for minute in range(1000):  # 128 slots to a page, all with one name
             now += 60
             assert await store.count("a", (Window(f"m:{minute}", 120), Window("M", 10**6))) == (1, minute + 1)
         await store.close()
@@ -46,7 +46,7 @@ def test_old_windows_make_room_so_that_the_file_stops_growing(path: Path) -> Non
     assert sum(file.stat().st_blocks for file in path.parent.iterdir()) * 512 < 32_768
 
 
-def test_a_page_full_of_live_windows_refuses_instead_of_forgetting(path: Path) -> None:
+def test_a_page_full_of_live_windows_refuses_new_ones(path: Path) -> None:
     async def steps(store: KeyValue) -> None:
         for number in range(128):
             await store.count("a", (Window(f"m:{number}", 600),))
@@ -58,7 +58,7 @@ def test_a_page_full_of_live_windows_refuses_instead_of_forgetting(path: Path) -
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 400 kB of its own."""
+    """A disk of 400 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -70,7 +70,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_disk_is_an_unavailable_store_and_not_the_end_of_the_process(small_disk: Path) -> None:
+def test_a_full_disk_makes_the_store_unavailable_and_the_process_lives(small_disk: Path) -> None:
     async def steps(store: KeyValue) -> None:
         await store.put("a", b"1")
         assert await store.count("a", WINDOWS) == (1, 1)
@@ -100,7 +100,7 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(path: Path, suffix: st
     assert alien.with_name("aside").read_bytes() == b"not ours" * 1000
 
 
-def test_a_frozen_process_holding_the_counters_does_not_hold_up_another(path: Path) -> None:
+def test_a_frozen_process_with_the_lock_does_not_block_others(path: Path) -> None:
     async def steps(store: KeyValue) -> None:
         await store.count("a", WINDOWS)
         holding = "import fcntl, os, sys, time; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX)"
@@ -127,7 +127,7 @@ async def longest_pause(seconds: float) -> float:
     return longest
 
 
-def test_a_store_in_use_before_a_fork_stays_exact_in_parent_and_child(path: Path) -> None:
+def test_counts_stay_exact_after_a_fork(path: Path) -> None:
     code = (
         "import asyncio, os, sys\nfrom sankofa.engines.keyvalue import open_keyvalue\n"
         "from sankofa.engines.keyvalue import Window\n"
@@ -159,9 +159,7 @@ asyncio.run(embedded_kv.EmbeddedKeyValue(sys.argv[1], "key store").put("key:1", 
 
 
 @pytest.mark.parametrize(("step", "stored"), [("before storing", b"valid"), ("after storing", b"revoked")])
-def test_a_writer_that_dies_between_its_steps_leaves_nobody_with_an_old_value(
-    path: Path, step: str, stored: bytes
-) -> None:
+def test_readers_see_the_new_value_after_a_writer_dies_midway(path: Path, step: str, stored: bytes) -> None:
     async def steps() -> None:
         readers = [open_keyvalue(f"embedded:{path}") for _ in range(2)]
         await readers[0].put("key:1", b"valid")
@@ -171,7 +169,7 @@ def test_a_writer_that_dies_between_its_steps_leaves_nobody_with_an_old_value(
         assert subprocess.run(command, check=False).returncode == 9  # noqa: ASYNC221 - nothing else runs
         for _ in range(3):
             assert [await reader.get("key:1") for reader in readers] == [stored] * 2
-        await readers[1].put("key:1", b"anew")  # the turn of the dead is not waited for
+        await readers[1].put("key:1", b"anew")  # nobody waits for the lock of the dead process
         assert [await reader.get("key:1") for reader in readers] == [b"anew"] * 2
         for reader in readers:
             await reader.close()
@@ -180,8 +178,8 @@ def test_a_writer_that_dies_between_its_steps_leaves_nobody_with_an_old_value(
 
 
 @pytest.mark.parametrize("replaced", [("store",), ("store", "store-counters"), ("store-counters",)])
-def test_what_is_put_after_the_files_were_replaced_is_seen(path: Path, replaced: tuple[str, ...]) -> None:
-    """As when an operator moves a backup into the place of the store under a running server."""
+def test_values_put_after_the_files_were_replaced_are_read(path: Path, replaced: tuple[str, ...]) -> None:
+    """An operator may restore a backup of the store under a running server."""
 
     async def steps() -> None:
         reader, other = (open_keyvalue(f"embedded:{path}") for _ in range(2))
@@ -215,7 +213,7 @@ def test_what_is_put_after_the_files_were_replaced_is_seen(path: Path, replaced:
 
 
 @pytest.mark.limit("call of an embedded store")
-def test_writers_take_turns_and_a_frozen_one_is_not_waited_for(path: Path) -> None:
+def test_writers_wait_for_each_other_but_not_for_a_frozen_one(path: Path) -> None:
     async def steps(store: KeyValue) -> None:
         await store.put("a", b"1")
         holding = "import fcntl, sys, time; f = open(sys.argv[1], 'r+b'); fcntl.flock(f, fcntl.LOCK_EX)"

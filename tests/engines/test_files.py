@@ -1,4 +1,4 @@
-"""One suite over every datastore engine: the Parquet files are part of their edition."""
+"""One suite for every datastore engine: Parquet files belong to their edition."""
 
 import hashlib
 import random
@@ -11,7 +11,7 @@ from sankofa.edition.write.publish import publish
 from tests.engines.datastores import SMALL_SOURCES, Engine, ingest_sample, run
 
 
-def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:
+def test_any_byte_range_of_a_file_can_be_read(engine: Engine) -> None:
     whole = random.Random(7).randbytes(1_000_000)
     files = [{"name": "a.parquet", "size_bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}]
     writer = engine.store.build()

@@ -13,13 +13,13 @@ from tests.services import free_port
 from tools.reference_pages.limits_page import all_limits
 
 
-def test_every_call_is_bounded_below_a_second() -> None:
+def test_every_call_takes_less_than_a_second() -> None:
     calls = [one for name, one in all_limits().items() if name.startswith("call of ")]
     assert len(calls) == 2
     assert all(one.value < 1 and one.unit == "seconds" for one in calls)
 
 
-def test_names_are_those_with_the_prefix_sorted(url: str) -> None:
+def test_names_with_a_prefix_are_sorted(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         for name in ("key:b", "key:a", "kex", "kez", "key:é*", "KEY:c"):
             await store.put(name, b"x")
@@ -32,7 +32,7 @@ def test_names_are_those_with_the_prefix_sorted(url: str) -> None:
     run(url, steps)
 
 
-def test_a_value_is_replaced_only_in_the_place_of_the_expected_one(url: str) -> None:
+def test_a_value_is_replaced_only_if_the_old_one_is_as_expected(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         other = open_keyvalue(url)
         assert not await store.replace("key", b"", b"first")
@@ -42,7 +42,7 @@ def test_a_value_is_replaced_only_in_the_place_of_the_expected_one(url: str) -> 
         assert await other.replace("key", b"first\0\r\n", b"second")
         assert not await store.replace("key", b"first\0\r\n", b"third")
         assert await store.get("key") == b"second"
-        for _ in range(20):  # of two who see the same, one replaces it
+        for _ in range(20):  # if two writers see the same value, one of them replaces it
             seen = await store.get("key")
             assert seen is not None
             both = await asyncio.gather(
@@ -67,7 +67,7 @@ def test_another_store_sees_a_put_at_its_next_read(url: str) -> None:
     run(url, steps)
 
 
-def test_each_window_and_each_name_counts_for_itself(url: str) -> None:
+def test_windows_and_names_are_counted_separately(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         minute, month = WINDOWS
         assert await store.count("a", WINDOWS) == (1, 1)
@@ -80,7 +80,7 @@ def test_each_window_and_each_name_counts_for_itself(url: str) -> None:
     run(url, steps)
 
 
-def test_counts_are_read_without_counting(url: str) -> None:
+def test_reading_a_count_does_not_change_it(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         assert await store.counts("a key", WINDOWS) == (0, 0)
         await store.count("a key", WINDOWS)
@@ -93,7 +93,7 @@ def test_counts_are_read_without_counting(url: str) -> None:
 
 
 @pytest.mark.deep
-def test_a_window_is_forgotten_after_its_seconds(url: str) -> None:
+def test_a_window_expires_after_its_seconds(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         windows = (Window("short", 2), Window("long", 600))
         await store.count("a", windows)
@@ -104,7 +104,7 @@ def test_a_window_is_forgotten_after_its_seconds(url: str) -> None:
     run(url, steps)
 
 
-def test_calls_made_at_once_each_get_their_own_answer(url: str) -> None:
+def test_concurrent_calls_get_their_own_answers(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         names = [f"key:{number}" for number in range(200)]
         await asyncio.gather(*(store.put(name, name.encode()) for name in names))
@@ -147,7 +147,7 @@ def test_ping_reads_and_close_can_be_followed_by_more_calls(url: str) -> None:
 @pytest.mark.parametrize(
     "wrong", ["memcached://h", "embedded:", "redis", "redis://h:port", "redis://h/x", "redis://h/?a=1"]
 )
-def test_a_url_of_no_known_form_is_an_operator_error(wrong: str) -> None:
+def test_an_unknown_url_is_an_operator_error(wrong: str) -> None:
     with pytest.raises(SettingsError):
         open_keyvalue(wrong)
 

@@ -1,4 +1,4 @@
-"""One suite over the stores that editions travel through: a folder, and tables of PostgreSQL."""
+"""One suite for the stores that carry editions: a folder and tables of PostgreSQL."""
 
 import threading
 import time
@@ -43,9 +43,7 @@ def streamed(objects: ObjectDestination, path: str, start: int, size: int) -> by
         return b"".join(chunks)
 
 
-def test_an_object_is_read_as_it_was_written_whole_and_from_any_byte(
-    objects: ObjectDestination, tmp_path: Path
-) -> None:
+def test_an_object_is_read_whole_and_from_any_byte(objects: ObjectDestination, tmp_path: Path) -> None:
     objects.write("small", b"some bytes", immutable=False)
     objects.write("empty", b"", immutable=True)
     upload(objects, "pool/ab/large", LARGE, tmp_path)
@@ -56,7 +54,7 @@ def test_an_object_is_read_as_it_was_written_whole_and_from_any_byte(
 
 
 def test_a_missing_object_is_told_apart_from_a_failure(objects: ObjectDestination) -> None:
-    for _ in range(2):  # also once there are others
+    for _ in range(2):  # also once others exist
         with pytest.raises(ObjectMissing):
             objects.read("nothing", 10)
         with pytest.raises(ObjectMissing):
@@ -108,7 +106,7 @@ def test_several_threads_use_one_store(objects: ObjectDestination, tmp_path: Pat
 
 
 @pytest.mark.parametrize("objects", ["postgres"], indirect=True)
-def test_a_batch_appears_as_one_or_not_at_all(objects: ObjectDestination, postgres_url: str) -> None:
+def test_a_batch_appears_whole_or_not_at_all(objects: ObjectDestination, postgres_url: str) -> None:
     objects.write("editions.note", b"old", immutable=False)
     with closing(open_source(postgres_url)) as node:
         with objects.batch():
@@ -152,7 +150,7 @@ def test_a_killed_writer_leaves_nothing_and_a_removed_object_no_chunks(
 
 
 @pytest.mark.parametrize("objects", ["postgres"], indirect=True)
-def test_an_altered_row_gives_no_more_than_a_chunk_at_a_time(objects: ObjectDestination, postgres_url: str):
+def test_an_altered_row_returns_at_most_one_chunk(objects: ObjectDestination, postgres_url: str):
     objects.write("pool/new", b"new", immutable=True)
     with psycopg.connect(postgres_url) as connection:
         connection.execute("UPDATE sankofa_objects.chunk SET content = repeat('x', 3 << 20)::bytea")

@@ -1,4 +1,4 @@
-"""One publisher at a time on every engine, and a pointer that only a rollback moves back."""
+"""One publisher at a time on every engine; only a rollback moves the pointer back."""
 
 from contextlib import closing
 

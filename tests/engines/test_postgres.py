@@ -32,7 +32,7 @@ both_loops = pytest.mark.parametrize("loop_factory", deep_after(1, LOOPS), ids=[
 
 @pytest.fixture
 def store(postgres_url: str, tmp_path: Path) -> Iterator[Datastore]:
-    """A store with one edition in service."""
+    """A store with a current edition."""
     store = Engine("postgres", postgres_url, tmp_path).store
     shelve(store, "one")
     store.set_current_and_prune(["one"], "one")
@@ -68,18 +68,18 @@ async def until_it_answers(call: Callable[[], Awaitable[object]], within: float 
 
 @both_loops
 @pytest.mark.limit("answer of PostgreSQL to a status check")
-def test_a_frozen_server_is_noticed_in_time_and_stops_no_read(
+def test_a_frozen_server_is_noticed_in_time_and_blocks_no_read(
     store: Datastore, postgres_server: PostgresServer, loop_factory: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     async def scene() -> None:
         await store.ping()
         postgres_server.freeze()
         try:
-            await asyncio.gather(  # on the connection that was open
+            await asyncio.gather(  # on the open connection
                 unavailable(store.ping(), PING_BOUND),
                 unavailable(asyncio.to_thread(store.ledgers.captured), THREAD_BOUND),
             )
-            for _ in range(2):  # on none
+            for _ in range(2):  # on a new connection
                 await unavailable(store.ping(), CONNECTING_BOUND)
             reader = store.open("one")
             assert await read(reader) == 5
@@ -93,7 +93,7 @@ def test_a_frozen_server_is_noticed_in_time_and_stops_no_read(
     run(scene, loop_factory)
 
 
-def test_a_server_that_accepts_and_says_nothing_is_given_up_in_time(tmp_path: Path) -> None:
+def test_a_server_that_accepts_but_never_answers_times_out(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as hole:
         url = f"postgresql://someone:hunter2@127.0.0.1:{hole.getsockname()[1]}/x"
         store = open_datastore(url, tmp_path, SCHEMA)
@@ -106,7 +106,9 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up_in_time(tmp_path: Pa
         run(scene)
 
 
-def test_the_order_of_the_database_is_not_ours(postgres_server: PostgresServer, tmp_path: Path) -> None:
+def test_rows_do_not_depend_on_the_collation_of_the_database(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
     try:
         postgres_server.execute(
             "CREATE DATABASE collated TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'"
@@ -126,7 +128,7 @@ def test_the_order_of_the_database_is_not_ours(postgres_server: PostgresServer, 
         postgres_server.execute("DROP DATABASE collated")
 
 
-def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServer, tmp_path: Path) -> None:
+def test_a_database_with_another_encoding_is_refused(postgres_server: PostgresServer, tmp_path: Path) -> None:
     postgres_server.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
     try:
         with pytest.raises(OperatorError, match="encoded in LATIN1, not UTF8"):
@@ -144,7 +146,7 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServ
         "postgresql:///x?host=/nowhere/hunter2&user=bob",
     ],
 )
-def test_no_message_gives_the_address_or_the_password_away(tmp_path: Path, url: str) -> None:
+def test_no_message_shows_the_address_or_the_password(tmp_path: Path, url: str) -> None:
     engine = Engine("postgres", url.format(port=free_port()), tmp_path)
     store = engine.store
     shelve(store, "one")
@@ -170,13 +172,13 @@ def test_no_message_gives_the_address_or_the_password_away(tmp_path: Path, url: 
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:hunter2@[::1", "postgresql://u:hunter2@h/x?nonsense=1"])
-def test_a_malformed_url_is_a_setting_at_fault(tmp_path: Path, url: str) -> None:
+def test_a_malformed_url_is_a_bad_setting(tmp_path: Path, url: str) -> None:
     with pytest.raises(SettingsError, match="SANKOFA_DATASTORE") as failure:
         open_datastore(url, tmp_path, SCHEMA)
     assert "hunter2" not in str(failure.value)
 
 
-def test_without_the_driver_the_setting_is_at_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_is_a_bad_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [name for name in sys.modules if name.startswith("sankofa.engines.postgres")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "psycopg", None)

@@ -50,7 +50,7 @@ def ask(url: str, statement: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.deep
-def test_roles_give_each_command_what_its_work_needs_and_no_more(
+def test_roles_give_each_command_only_the_rights_it_needs(
     primary: Primary, database: str, tmp_path: Path
 ) -> None:
     def role(name: str) -> str:

@@ -52,7 +52,7 @@ def run(url: str, steps: Callable[[KeyValue], Awaitable[T]]) -> T:
     return asyncio.run(scene())
 
 
-def test_a_cluster_keeps_values_and_counts_every_request_once(cluster: Cluster) -> None:
+def test_a_cluster_stores_values_and_counts_every_request_once(cluster: Cluster) -> None:
     async def steps(store: KeyValue) -> None:
         names = [f"key:{number}" for number in range(40)]
         for name in names:
@@ -103,7 +103,7 @@ def test_unreachable_sentinels_and_nodes_are_reported_in_time() -> None:
         "redis+sentinel://127.0.0.1:1/name/0?color=red",
     ],
 )
-def test_a_url_of_another_form_is_an_operator_error_that_does_not_repeat_it(wrong: str) -> None:
+def test_a_malformed_url_is_an_operator_error_that_does_not_show_it(wrong: str) -> None:
     with pytest.raises(SettingsError) as failure:
         open_keyvalue(wrong)
     assert "redis+sentinel://[user:password@]host:port" in str(failure.value)

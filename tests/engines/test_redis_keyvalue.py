@@ -1,4 +1,4 @@
-"""The key-value engine on Redis: a server that is frozen, restarted or none at all."""
+"""The key-value engine on a Redis that is frozen, restarted or missing."""
 
 import asyncio
 import subprocess
@@ -16,7 +16,7 @@ from tests.services import RedisServer
 
 
 @pytest.mark.limit("call of Redis")
-def test_a_frozen_server_fails_every_call_in_time_and_is_back_once_thawed(
+def test_a_frozen_server_fails_every_call_in_time_until_it_is_thawed(
     redis_server: RedisServer, runner: asyncio.Runner
 ) -> None:
     async def steps() -> None:
@@ -26,7 +26,7 @@ def test_a_frozen_server_fails_every_call_in_time_and_is_back_once_thawed(
         before = open_files()
         redis_server.freeze()
         fresh = open_keyvalue(redis_server.url)
-        for _ in range(2):  # over the link that was in use, then over one dialled to a frozen server
+        for _ in range(2):  # over the open link, then over a new one to a frozen server
             calls = (
                 store.get("a"),
                 store.count("a", WINDOWS),
@@ -38,7 +38,7 @@ def test_a_frozen_server_fails_every_call_in_time_and_is_back_once_thawed(
         await unavailable(store.count("a", WINDOWS))
         left = asyncio.create_task(fresh.get("a"))
         await asyncio.sleep(0.05)
-        await fresh.close()  # with a call under way
+        await fresh.close()  # during a call
         await unavailable(left)
         redis_server.thaw()
         assert await store.get("a") == b"1"
@@ -58,7 +58,7 @@ def test_a_restarted_server_is_used_again_at_the_next_call(redis_server: RedisSe
         await unavailable(store.count("a", WINDOWS))
         await unavailable(store.ping())
         redis_server.start()
-        assert await store.count("a", WINDOWS) == (1, 1)  # its script is sent again
+        assert await store.count("a", WINDOWS) == (1, 1)  # the script is sent again
         await store.close()
 
     runner.run(steps())
@@ -82,7 +82,7 @@ def test_credentials_and_database_of_the_url_are_used_and_never_shown(redis_serv
 @pytest.mark.parametrize(
     "reply", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b":1\r\n:2\r\n", b"$5\r\nab", b"*0\r\n", b""]
 )
-def test_a_server_that_is_not_redis_fails_the_call_in_time(reply: bytes) -> None:
+def test_another_kind_of_server_fails_the_call_in_time(reply: bytes) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
         writer.write(reply)
@@ -102,7 +102,7 @@ def test_a_server_that_is_not_redis_fails_the_call_in_time(reply: bytes) -> None
     asyncio.run(steps())
 
 
-def test_a_missing_driver_is_said_in_words() -> None:
+def test_a_missing_driver_is_explained() -> None:
     code = (
         "import sys; sys.modules['hiredis'] = None\n"
         "from sankofa.engines.keyvalue import open_keyvalue\n"
@@ -117,7 +117,7 @@ def test_a_missing_driver_is_said_in_words() -> None:
 
 
 @pytest.mark.limit("answer of Redis")
-def test_altered_counters_and_huge_answers_are_an_unavailable_store(
+def test_altered_counters_and_huge_answers_make_the_store_unavailable(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     windows = (Window("m1", 60),)
@@ -131,7 +131,7 @@ def test_altered_counters_and_huge_answers_are_an_unavailable_store(
                 await store.counts("use:a", windows)
             with pytest.raises(StoreUnavailable):
                 await store.count("use:a", windows)
-        redis_server.execute(f"SET {name} {(1 << 63) - 1}")  # one more is no number of Redis
+        redis_server.execute(f"SET {name} {(1 << 63) - 1}")  # one above the largest number of Redis
         with pytest.raises(StoreUnavailable):
             await store.count("use:a", windows)
         monkeypatch.setattr(redis_kv, "_LARGEST_ANSWER", 1 << 20)

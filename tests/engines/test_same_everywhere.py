@@ -1,6 +1,6 @@
-"""The same ledger on files and on PostgreSQL gives the same editions, byte for byte, and the same answers.
+"""A ledger gives the same editions, byte for byte, and the same answers on files and on PostgreSQL.
 
-What the answers have to be is specified in tests/spec, on files.
+tests/spec specifies the answers, on files.
 """
 
 from contextlib import closing
@@ -31,7 +31,7 @@ ASKED = (
 
 
 def publish_twice(engine: Engine) -> list[str]:
-    """On PostgreSQL the second edition reuses parts of the first, on files it is built afresh."""
+    """On PostgreSQL the second edition reuses parts of the first; on files it is built from scratch."""
     cache = engine.home / "derived" if engine.name == "postgres" else None
     editions = []
     with closing(engine.store):

@@ -1,4 +1,4 @@
-"""Every kind of file of an edition, flipped and cut at random: refused, or read as it was published."""
+"""Every kind of file of an edition, flipped and cut at random, is refused or read as published."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from tests.torture import Trial, rounds
 
 
 class Kept:
-    """A published sample in files, of which each round damages a copy."""
+    """A published sample in files; each round damages a copy."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -86,7 +86,7 @@ def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(kept: Kept, trial:
     assert accepted == []
 
 
-def test_a_file_of_an_edition_cut_short_anywhere_is_refused(kept: Kept, trial: Trial) -> None:
+def test_a_truncated_file_of_an_edition_is_refused(kept: Kept, trial: Trial) -> None:
     for number in range(trial.count(20, 200)):
         engine = kept.copy()
         name = kept.names()[number % 4] if number % 2 else trial.chance.choice(kept.names())
@@ -96,7 +96,7 @@ def test_a_file_of_an_edition_cut_short_anywhere_is_refused(kept: Kept, trial: T
         shutil.rmtree(engine.home)
 
 
-def test_a_block_is_read_as_it_was_published_or_not_at_all(
+def test_a_block_is_read_as_published_or_refused(
     kept: Kept, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edition_reader, "_CHECKED_AT_OPENING", 0)  # as with a large edition
@@ -122,7 +122,7 @@ def test_a_block_is_read_as_it_was_published_or_not_at_all(
                 assert [*(blocks or ())] == [*(await whole.blocks(kind, key, 0, 2**31 - 1) or ())]
             reader.scrub(0)
             while reader.damage is None:
-                reader.scrub(1 << 20)  # which finds it in the end, read or not
+                reader.scrub(1 << 20)  # the check finds it in the end, read or not
             reader.close()
             return refused
 
@@ -141,7 +141,7 @@ def test_a_block_is_read_as_it_was_published_or_not_at_all(
         {"parts": [{"kinds": [], "first": "", "content": "", "sha256": "../x", "size_bytes": 0}]},
     ],
 )
-def test_a_manifest_that_leads_to_files_elsewhere_is_refused_though_it_is_sealed(members: dict[str, Any]):
+def test_a_sealed_manifest_with_paths_outside_the_edition_is_refused(members: dict[str, Any]):
     manifest = {"edition": "one", "content_sha256": "x"}
     content, seal = seal_manifest(manifest)
     assert open_manifest(content, seal, "one") == manifest
@@ -152,7 +152,7 @@ def test_a_manifest_that_leads_to_files_elsewhere_is_refused_though_it_is_sealed
         open_manifest(content, hashlib.sha256(content).hexdigest(), "one")
 
 
-def test_an_edition_of_another_store_or_name_is_refused(kept: Kept) -> None:
+def test_an_edition_from_another_store_or_with_another_name_is_refused(kept: Kept) -> None:
     engine = kept.copy()
     editions = engine.home / "editions"
     other = "29990101T000000Z-00001-0000000000"

@@ -1,4 +1,4 @@
-"""The seals of the ledger, on both engines: any altered value of any table is found by its capture."""
+"""The seals of the ledger, on both engines: an altered value of any table is found, with its capture."""
 
 from contextlib import closing
 
@@ -20,7 +20,7 @@ SOURCES = (
 
 
 def unguard(engine: Engine, table: str) -> None:
-    """Take away what keeps a hand from the table; opening the ledger puts it back."""
+    """Remove the guards of the table; opening the ledger restores them."""
     if engine.name == "postgres":
         engine.raw(f"ALTER TABLE {table} DISABLE TRIGGER refuses_changes")
         return

@@ -1,5 +1,6 @@
-"""Publishing after a small change reuses what did not change, and gives the same edition, byte for byte, as
-publishing everything."""
+"""Publishing after a small change reuses unchanged parts and gives the same edition, byte for byte, as
+publishing everything.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ EVERYTHING = (
 
 
 class World:
-    """A ledger with some of every kind, which is added to file by file."""
+    """A ledger with some of every kind; files are added to it one by one."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -77,7 +78,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(reuse, "_BYTES_IN_A_PARTITION", 1 << 15)
     monkeypatch.setattr(reuse, "_PARTITIONS", 1 << 40)
     monkeypatch.setattr(reuse, "_BYTES_IN_A_PART", 1 << 12)
-    engine = Engine("sqlite", "sqlite:", tmp_path)  # test_same_everywhere.py has PostgreSQL reuse parts too
+    engine = Engine("sqlite", "sqlite:", tmp_path)  # test_same_everywhere.py tests reuse on PostgreSQL
     with closing(engine.store):
         world = World(engine)
         for source_id, path in EVERYTHING:
@@ -133,7 +134,7 @@ def said(manifest: dict[str, Any]) -> object:
 
 
 @pytest.mark.deep
-def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gives(world: World) -> None:
+def test_after_every_change_the_edition_equals_a_full_publication(world: World) -> None:
     before = world.published(world.cache)
     for kind in ("entity", "identifier", "word", "screen"):
         assert len(contents(before, kind)) > 2
@@ -150,7 +151,7 @@ def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gi
         before = after
 
 
-def test_organisations_are_not_resolved_again_for_a_macro_value(
+def test_a_macro_value_does_not_resolve_organisations_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.published(world.cache)
@@ -161,7 +162,7 @@ def test_organisations_are_not_resolved_again_for_a_macro_value(
     assert said(published) == said(world.published())
 
 
-def test_what_two_editions_have_in_common_is_stored_once(world: World) -> None:
+def test_common_parts_of_two_editions_are_stored_once(world: World) -> None:
     first = world.published(world.cache)
     a_figure(world)
     second = world.published(world.cache)

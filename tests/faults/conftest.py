@@ -1,4 +1,4 @@
-"""A data folder with two editions, and servers of the test's own upon a copy of it."""
+"""A data folder with two editions, and servers for a test on a copy of it."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ CORRECTION = (
 
 @pytest.fixture(scope="module", autouse=True)
 def no_answers_kept() -> Iterator[None]:
-    """Each request reads the edition: an answer from memory would be right whatever became of the files."""
+    """Each request reads the edition: a cached answer would hide damage to the files."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SANKOFA_ANSWER_CACHE_BYTES", "1")
         yield
@@ -39,7 +39,7 @@ def publish_another(home: Path, number: int) -> str:
 
 
 def current(home: Path) -> str:
-    """The id of the current edition, as the command line tells it."""
+    """The id of the current edition, as the command line prints it."""
     lines = run(home, "editions").stdout.splitlines()
     (name,) = (line.split()[0] for line in lines if line.endswith("current"))
     return name
@@ -57,7 +57,7 @@ class World(NamedTuple):
 def world(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
     """The sample world without its exchange rates, with two editions.
 
-    Made once for all workers. Do not change it: copy it.
+    It is built once for all workers. Copy it, do not change it.
     """
 
     def make(folder: Path) -> None:
@@ -90,6 +90,6 @@ def editions(world: World) -> tuple[str, str]:
 
 @pytest.fixture
 def serve(home: Path) -> Iterator[Serve]:
-    """Starts servers on `home` that are stopped when the test is over."""
+    """Starts servers on `home` and stops them after the test."""
     with ExitStack() as stack:
         yield lambda **options: stack.enter_context(LiveServer(home, **options))

@@ -1,4 +1,4 @@
-"""Clients that never stop asking, and remember everything that went wrong."""
+"""Clients that send requests without a pause, and record everything that went wrong."""
 
 import random
 import threading
@@ -20,7 +20,7 @@ ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-
 
 
 def ask(server: LiveServer, key: str, connection: HTTPConnection | None = None) -> tuple[int, str]:
-    """The status of one request and the edition that answered it, on a fresh connection if none is given."""
+    """The status of one request and the edition of its answer, on a fresh connection if none is given."""
     link = connection or HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     try:
         link.request("GET", ISSUER, headers={"X-API-Key": key})
@@ -34,7 +34,7 @@ def ask(server: LiveServer, key: str, connection: HTTPConnection | None = None) 
 
 
 class Clients:
-    """Clients in threads, numbered from 0, that ask until the `with` block ends."""
+    """Clients in threads, numbered from 0, that send requests until the `with` block ends."""
 
     def __init__(self, clients: int) -> None:
         self.editions: Counter[str] = Counter()
@@ -58,7 +58,7 @@ class Clients:
 
 
 class Load(Clients):
-    """`with Load(server, key) as load: ...`: kept-alive connections and fresh ones, side by side."""
+    """`with Load(server, key) as load: ...`: keep-alive connections and fresh ones, side by side."""
 
     def __init__(self, server: LiveServer, key: str, clients: int = 3) -> None:
         super().__init__(clients)
@@ -84,7 +84,7 @@ class Load(Clients):
 
 
 def wait_for_edition(server: LiveServer, key: str, edition: str) -> None:
-    """Until twenty fresh connections in a row, to whichever workers, are answered from this edition."""
+    """Wait until twenty fresh connections in a row are answered from this edition, by any worker."""
     deadline = time.monotonic() + PATIENCE
     in_a_row = 0
     while in_a_row < 20:
@@ -100,7 +100,7 @@ def workers(server: LiveServer) -> list[psutil.Process]:
 
 
 def _alive(process: psutil.Process) -> bool:
-    """It may go while it is looked at."""
+    """The process may end during the check."""
     try:
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -108,7 +108,7 @@ def _alive(process: psutil.Process) -> bool:
 
 
 def flip_a_bit(path: Path, picked: random.Random) -> str:
-    """Flip one bit of a file; says which."""
+    """Flip one bit of a file; returns a description."""
     content = bytearray(path.read_bytes())
     at, bit = picked.randrange(len(content)), picked.randrange(8)
     content[at] ^= 1 << bit
@@ -118,7 +118,7 @@ def flip_a_bit(path: Path, picked: random.Random) -> str:
 
 
 def cut_short(path: Path, picked: random.Random) -> str:
-    """Take away the end of a file; says how much is left."""
+    """Cut off the end of a file; returns the remaining size."""
     left = picked.randrange(path.stat().st_size)
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:left])

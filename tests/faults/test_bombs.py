@@ -1,4 +1,4 @@
-"""Small files that unpack to very much are refused by name wherever something is unpacked."""
+"""Small files that unpack to huge sizes are refused with their names, wherever the product unpacks."""
 
 import hashlib
 import io
@@ -34,7 +34,7 @@ def huge_ratio(name: str) -> bytes:
 
 
 def overlapping(name: str, members: int = 50) -> bytes:
-    """Every member of the central directory has the bytes of the same one."""
+    """Every entry of the central directory points to the bytes of the same member."""
     content = rows(1 << 20)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(content) + packer.flush()
@@ -51,7 +51,7 @@ def overlapping(name: str, members: int = 50) -> bytes:
 
 
 def nested(name: str) -> bytes:
-    """Archives in an archive are passed over, not unpacked."""
+    """Archives inside an archive are skipped, not unpacked."""
     content = huge_ratio(name)
     for depth in range(3):
         buffer = io.BytesIO()
@@ -95,7 +95,7 @@ def zipped(*names: str) -> bytes:
 
 
 def backup_of(*members: tuple[str, int], after: int = 0) -> bytes:
-    """A file in the form of a backup whose members are zeros, with as many zeros after its end."""
+    """A file in the form of a backup: its members are zeros, and as many zeros follow its end."""
     packer = zstd.ZstdCompressor(level=1)
     packed = []
     for name, size in members:

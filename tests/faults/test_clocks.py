@@ -1,4 +1,4 @@
-"""A server whose clock goes over midnight, the end of a month and a leap day, and backwards."""
+"""A server whose clock passes midnight, the end of a month and a leap day, and moves backwards."""
 
 import shutil
 import struct
@@ -22,7 +22,7 @@ DAY = 86400
 
 
 class Clocked:
-    """A server that believes the time in a file."""
+    """A server that reads its clock from a file."""
 
     def __init__(self, home: Path, library: Path, at: str, **settings: str) -> None:
         self._file = home.parent / "clock"
@@ -39,7 +39,7 @@ class Clocked:
         self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE)
 
     def set(self, at: str) -> None:
-        """Let the clock stand at an instant, `YYYY-MM-DD hh:mm:ss`."""
+        """Set the clock to `YYYY-MM-DD hh:mm:ss`."""
         seconds = int(datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp())
         with self._file.open("r+b" if self._file.exists() else "wb", buffering=0) as file:
             file.write(struct.pack("=q", seconds))
@@ -94,7 +94,7 @@ def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, library:
         assert 27 * DAY < ends <= 28 * DAY
         assert server.get("/v1/screen?metric=net_margin&as_of=2027-02-01", key).status_code == 200
         trial.saw("over the end of a month")
-        server.set("2027-01-31 23:59:30")  # set back: what was spent stays spent
+        server.set("2027-01-31 23:59:30")  # after the clock goes back, used requests stay used
         assert state(server.get(ENTITY, key))[:3:2] == (2, 32)
         assert server.get("/v1/screen?metric=net_margin&as_of=2027-02-01", key).status_code == 400
         trial.saw("backwards over the end of a month")
@@ -121,7 +121,7 @@ def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, library:
 
 
 @pytest.mark.deep
-def test_a_server_restarted_with_its_clock_a_year_back_serves_on(home: Path, library: Path, trial: Trial):
+def test_a_server_restarted_with_its_clock_a_year_back_still_serves(home: Path, library: Path, trial: Trial):
     key = create_key(home, "starter")
     with LiveServer(home) as live:
         assert live.get(ENTITY, key).status_code == 200

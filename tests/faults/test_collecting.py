@@ -1,6 +1,6 @@
 """After faults and kills during collecting, ledger and vault equal those of an undisturbed run.
 
-Eleven faults and a kill each round; one round in `make test`, a hundred in `make torture`.
+Each round has eleven faults and a kill; `make test` runs one round, `make torture` a hundred.
 """
 
 import hashlib
@@ -58,13 +58,13 @@ def facts(home: Home) -> list[tuple[str, str, str]]:
 
 
 def kept(home: Home) -> dict[str, str]:
-    """Every object of the vault, with a digest of what is in it."""
+    """Every object of the vault, with a digest of its content."""
     folder = home.path / "vault" / "objects"
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*.*")}
 
 
 def killed_somewhere(home: Home, chance: random.Random) -> bool:
-    """True if it was still running when the signal came."""
+    """True if the command was still running when the signal came."""
     environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
     command = [str(COMMAND), "collect", *(f"bank-{n}" for n in range(len(PATHS)))]
     with subprocess.Popen(
@@ -86,7 +86,7 @@ def collect_until_done(home: Home) -> None:
 
 @pytest.mark.deep
 @pytest.mark.rule("COL-2", "VLT-1")
-def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run(
+def test_after_faults_and_kills_ledger_and_vault_equal_an_undisturbed_run(
     tmp_path: Path, trial: Trial
 ) -> None:
     chance = trial.chance
@@ -130,6 +130,6 @@ def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run
 
 
 def _figures(home: Home) -> Any:
-    """The rows of the edition by count: what it holds is the same, when it was captured is not."""
+    """The row counts of the edition: the content is the same, but the time of capture is not."""
     done = succeed(home.path, "publish")
     return json.dumps(done.stdout.splitlines()[-1].split(":", 1)[1])

@@ -1,4 +1,4 @@
-"""Files of an edition are cut short or overwritten while served: no worker dies, and no answer is wrong."""
+"""Files of an edition are truncated or overwritten while served: no worker dies and no answer is wrong."""
 
 import os
 import time
@@ -52,7 +52,7 @@ def largest_file(live: LiveServer, paid: str) -> tuple[str, int]:
     return httpx.URL(row["url"]).raw_path.decode(), row["size_bytes"]
 
 
-def test_a_parquet_file_cut_short_is_a_503_and_no_short_answer(
+def test_a_truncated_parquet_file_is_a_503_and_not_a_short_answer(
     serve: Serve, home: Path, editions: tuple[str, str]
 ) -> None:
     live = serve()
@@ -62,7 +62,7 @@ def test_a_parquet_file_cut_short_is_a_503_and_no_short_answer(
     os.truncate(writable(file), size - 10)
     answer = live.get(path, paid)
     assert answer.status_code in (503, 200)
-    if answer.status_code == 200:  # of the edition before, once it is served
+    if answer.status_code == 200:  # of the previous edition, once it is served
         assert answer.headers["etag"] != f'"{size}"'
         assert int(answer.headers["content-length"]) == len(answer.content)
     assert f"edition {editions[1]}" in live.log

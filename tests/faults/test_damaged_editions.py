@@ -1,4 +1,4 @@
-"""A damaged edition is refused by name, and the one before it goes on serving."""
+"""A damaged edition is refused with its id, and the previous one is served."""
 
 import shutil
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def delete_folder(edition: Path) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    path.unlink()  # what is open stays as it is, as on a disk that goes bad after the file was read
+    path.unlink()  # open files stay as they are, as on a disk that fails after the file was read
     path.write_bytes(content)
 
 
@@ -59,7 +59,7 @@ DAMAGES = [
 
 @pytest.mark.rule("PUB-7")
 @pytest.mark.parametrize("damage", [flip_one_bit, truncate, delete_folder])
-def test_a_damaged_current_edition_leaves_the_previous_one_serving(
+def test_if_the_current_edition_is_damaged_the_previous_one_is_served(
     serve: Serve, key: str, home: Path, editions: tuple[str, str], damage: Callable[[Path], None]
 ) -> None:
     damage(home / "editions" / editions[1])

@@ -1,4 +1,6 @@
-"""Any file under HOME, flipped or cut short before a server starts or while it runs: right, or refused."""
+"""If any file under HOME is flipped or truncated, before a server starts or while it runs, answers are right
+or refused.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -29,7 +31,7 @@ COMPANIONS = ("-wal", "-shm", "-lock", ".lock")
 
 
 def answers(live: LiveServer, key: str) -> dict[str, tuple[int, bytes]]:
-    """The body of each answer, without what changes from one to the next."""
+    """The body of each answer, without members that change with every answer."""
     found = {}
     for path in QUESTIONS:
         response = live.get(path, key)
@@ -43,7 +45,7 @@ def answers(live: LiveServer, key: str) -> dict[str, tuple[int, bytes]]:
 
 @pytest.fixture(scope="module")
 def expected(world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[tuple[int, bytes]]]:
-    """The permitted answers: those of either edition."""
+    """The allowed answers: those of either edition."""
     home = Path(shutil.copytree(world.home, tmp_path_factory.mktemp("whole") / "home"))
     right: dict[str, set[tuple[int, bytes]]] = {path: set() for path in QUESTIONS}
     for edition in reversed(world.editions):
@@ -56,7 +58,7 @@ def expected(world: World, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 def kinds(home: Path) -> list[list[Path]]:
-    """The files under HOME by kind, so that a hundred Parquet files weigh no more than the one ledger."""
+    """The files under HOME by kind, so that a hundred Parquet files count as much as one ledger."""
     files = [path for path in sorted(home.rglob("*")) if path.is_file() and path.stat().st_size]
     by_kind: dict[tuple[str, str], list[Path]] = {}
     for path in files:
@@ -68,7 +70,7 @@ def kinds(home: Path) -> list[list[Path]]:
 
 @contextmanager
 def served(home: Path) -> Iterator[LiveServer | None]:
-    """A server on it, or None where it said in a line why it does not start."""
+    """A server on it, or None if one line said why it does not start."""
     live = LiveServer(home)
     try:
         live.start()

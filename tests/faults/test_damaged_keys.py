@@ -1,4 +1,4 @@
-"""A damaged record of the key store is refused by itself: a 401 and a line in the log, never a 500."""
+"""A damaged record of the key store refuses only that key: a 401 and a line in the log, never a 500."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from tests.torture import Trial, rounds
 
 
 class Store:
-    """The key store of a HOME, on either engine, as a careless hand would reach it."""
+    """The key store of a HOME on either engine, accessed past the product."""
 
     def __init__(self, home: Path, redis: RedisServer | None) -> None:
         url = "" if redis is None else redis.url
@@ -62,12 +62,12 @@ def store(request: pytest.FixtureRequest, home: Path) -> Store:
 
 
 def status_from_anywhere(live: LiveServer, key: str, number: int) -> int:
-    """As `ask`, each time from another address: one address gets 200 times 401 in a minute, then 429."""
+    """Like `ask`, but from a new address each time: one address gets 200 times 401 in a minute, then 429."""
     return live.get(ISSUER, key, x_forwarded_for=f"198.18.{number // 250}.{number % 250}").status_code
 
 
 def issue(store: Store, tier: str = "professional") -> tuple[str, str]:
-    """A key, and the name of its record."""
+    """A new key and the name of its record."""
     before = set(store.names("key:"))
     key = create_key(store.home, tier, **store.settings)
     (name,) = set(store.names("key:")) - before
@@ -102,7 +102,7 @@ def test_a_flipped_bit_in_a_record_refuses_that_key_alone(store: Store, trial: T
 
 
 @pytest.mark.deep
-def test_a_revocation_cannot_be_taken_back_by_hand(store: Store) -> None:
+def test_editing_a_record_does_not_undo_a_revocation(store: Store) -> None:
     key, name = issue(store)
     before = store.get(name)
     succeed(store.home, "keys", "revoke", key, **store.settings)
@@ -119,12 +119,12 @@ def test_a_revocation_cannot_be_taken_back_by_hand(store: Store) -> None:
             store.put(name, forged)
             assert ask(live, key)[0] == 401
         assert ask(live, other)[0] == 200
-    with LiveServer(store.home, **store.settings) as live:  # nor is it sealed when the service starts again
+    with LiveServer(store.home, **store.settings) as live:  # and a restart of the service does not seal it
         store.put(name, before[: before.index(b',"seal"')] + b"}")
         assert ask(live, key)[0] == 401
 
 
-def test_a_record_without_a_seal_is_refused_where_the_mark_of_the_store_is_gone_too(store: Store) -> None:
+def test_a_record_without_a_seal_is_refused_even_if_the_mark_of_the_store_is_gone(store: Store) -> None:
     (sealed, _), (unsealed, name) = issue(store), issue(store)
     stored = store.get(name)
     without_seal = stored[: stored.index(b',"seal"')] + b"}"
@@ -135,7 +135,7 @@ def test_a_record_without_a_seal_is_refused_where_the_mark_of_the_store_is_gone_
     assert store.get(name) == without_seal
 
 
-def test_another_secret_is_named_by_commands_and_by_the_server(store: Store) -> None:
+def test_commands_and_the_server_report_a_wrong_secret(store: Store) -> None:
     key, _ = issue(store)
     refused = run(store.home, "keys", "list", **{**store.settings, "keys_secret": "another"})
     assert refused.returncode == 1
@@ -146,7 +146,7 @@ def test_another_secret_is_named_by_commands_and_by_the_server(store: Store) -> 
 
 
 @pytest.mark.deep
-def test_the_secret_of_the_key_store_is_rotated_without_refusing_a_key(store: Store) -> None:
+def test_rotating_the_secret_of_the_key_store_refuses_no_key(store: Store) -> None:
     old, both, new = ({**store.settings, "keys_secret": secret} for secret in ("one", "two, one", "two"))
     key = create_key(store.home, "professional", **old)
     succeed(store.home, "domains", "add", "data.customer.example", "--key", key, **old)
@@ -180,7 +180,7 @@ def test_any_flipped_bit_of_the_key_file_is_a_401_or_a_503_and_never_a_500(home:
                 (home / companion).unlink(missing_ok=True)
             (home / "keys.new").write_bytes(damaged)
             (home / "keys.new").replace(home / "keys")
-            # A key that was not asked for before is looked up, and the other file noticed.
+            # A key that nobody used before is looked up, so the other file is noticed.
             assert status_from_anywhere(live, f"{good}{number}", number) in (401, 503)
             assert status_from_anywhere(live, revoked, number) in (401, 503)
             status = ask(live, good)[0]

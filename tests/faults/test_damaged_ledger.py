@@ -14,7 +14,7 @@ from tests.torture import Trial, rounds
 
 
 def change(home: Path, statement: str) -> None:
-    """Past the product, as a hand at the file would: the triggers are dropped first."""
+    """Change the file past the product; its triggers are dropped first."""
     with closing(sqlite3.connect(home / "ledger.sqlite", isolation_level=None)) as database:
         named = database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
         for (trigger,) in named:
@@ -69,7 +69,7 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
         ],
     ),
 )
-def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(home: Path, statement: str, said: str):
+def test_an_altered_ledger_is_refused_with_the_name_of_the_capture(home: Path, statement: str, said: str):
     change(home, statement)
     for command in (("ledger", "verify"), ("publish",)):
         refused = run(home, *command)
@@ -80,7 +80,7 @@ def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(home: Path, sta
 
 
 def test_damage_to_the_name_of_a_table_is_one_line(home: Path) -> None:
-    """SQLite repeats the name in its message, which then is no text that Python can read."""
+    """SQLite repeats the name in its message, which is then not valid text."""
     whole = home / "ledger.sqlite"
     for companion in home.glob("ledger.sqlite-*"):
         companion.unlink()
@@ -94,14 +94,14 @@ def test_damage_to_the_name_of_a_table_is_one_line(home: Path) -> None:
         assert refused.stderr.count("\n") == 1
 
 
-def test_what_is_taken_over_from_the_edition_before_is_verified_too(home: Path) -> None:
+def test_parts_reused_from_the_previous_edition_are_verified_too(home: Path) -> None:
     assert (home / "derived" / "issuers").exists()
     succeed(home, "publish")
     change(home, "UPDATE fact SET told = replace(told, '2024-', '2001-') WHERE capture_id = 12")
     assert "capture 12" in run(home, "publish").stderr
 
 
-def test_missing_seals_do_not_hide_damage_to_what_was_sealed(home: Path) -> None:
+def test_missing_seals_do_not_hide_damage_to_sealed_rows(home: Path) -> None:
     change(home, "DELETE FROM seal WHERE position > 10")
     change(home, "UPDATE capture SET file_name = 'x' WHERE capture_id = 3")
     refused = run(home, "publish")

@@ -1,4 +1,4 @@
-"""A HOME on a disk that is full, or read-only, or that is somebody else's: a line, and no harm."""
+"""A HOME on a disk that is full, read-only or owned by another user: one line, and no harm."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ COMMANDS = {
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of its own, of 256 MiB."""
+    """A disk of 256 MiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256m", "none", str(folder)]
@@ -52,7 +52,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str]) -> None:
     assert len(done.stderr.strip().splitlines()) <= 2, done.stderr
 
 
-def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
+def test_a_full_disk_is_reported_in_a_line_and_the_previous_edition_is_served(
     home: Path, key: str, disk: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     there = Path(shutil.copytree(home, disk / "home"))
@@ -83,7 +83,7 @@ def _fill(disk: Path) -> None:
                 size //= 2
 
 
-def test_a_disk_that_may_not_be_written_refuses_commands_and_a_server_in_a_line(
+def test_commands_and_the_server_report_a_read_only_disk_in_a_line(
     home: Path, disk: Path, tmp_path: Path
 ) -> None:
     there = Path(shutil.copytree(home, disk / "home"))

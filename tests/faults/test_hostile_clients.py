@@ -94,7 +94,7 @@ class Crowd:
 
 
 def paying_client(server: LiveServer, key: str, seconds: float = 2.0) -> tuple[float, list[str]]:
-    """The median time of an answer, on fresh connections and a kept one by turns, and whatever failed."""
+    """The median time of an answer, on fresh and on kept connections, and every failure."""
     took: list[float] = []
     failures: list[str] = []
     kept = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
@@ -132,41 +132,41 @@ def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
     serve: Serve, key: str, kind: str, trial: Trial
 ) -> None:
     live = serve()
-    connections = trial.count(1100, 5000)  # docs/how-to/operating.md promises to bear the latter
+    connections = trial.count(1100, 5000)  # docs/how-to/operating.md promises to withstand the latter
     with Crowd(live, kind, connections):
         median, failures = paying_client(live, key, trial.seconds(1, 6))
         assert failures == []
         assert median < BOUND
-        live.http.close()  # its connection is the one that stood still the longest
+        live.http.close()  # its connection was idle the longest
         live.http = live.client()
         assert live.get("/health").status_code == 200
         trial.saw("hostile connections", connections)
         trial.measured("median ms of a paying client", median * 1000)
     assert "Traceback" not in live.log
-    assert "does not answer" not in live.log  # nor was the worker replaced
+    assert "does not answer" not in live.log  # and the worker was not replaced
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("kind", deep_after(1, ["sends nothing", "never reads a large answer"]))
-def test_with_few_file_descriptors_the_slowest_make_room_and_the_worker_does_not_spin(
+def test_with_few_file_descriptors_the_slowest_connections_are_closed_and_the_worker_does_not_spin(
     serve: Serve, key: str, kind: str
 ) -> None:
     live = serve()
     (worker,) = workers(live)
-    few = 400  # of which the edition and the stores take 160
+    few = 400  # the edition and the stores take 160 of them
     worker.rlimit(psutil.RLIMIT_NOFILE, (few, few))
     with Crowd(live, kind, 600) as crowd:
         median, failures = paying_client(live, key)
-        assert failures == []  # nothing has to be opened to answer a request
+        assert failures == []  # answering a request opens no file
         assert median < BOUND
         assert descriptors(worker) < few
         until(lambda: crowd.cut_off > 200)
-        until(lambda: _rests(worker))  # one that spins never does
+        until(lambda: _rests(worker))  # a spinning worker never rests
     assert "Traceback" not in live.log
 
 
 def _rests(worker: psutil.Process) -> bool:
-    """Whether it leaves half of a second alone."""
+    """Whether the process is idle for half of a second."""
     before, began = _busy(worker), time.monotonic()
     time.sleep(1)
     return _busy(worker) - before < 0.5 * (time.monotonic() - began)
@@ -179,19 +179,17 @@ def _busy(process: psutil.Process) -> float:
 
 @pytest.mark.deep
 @pytest.mark.limit("SANKOFA_CONNECTIONS")
-def test_of_more_connections_than_are_allowed_those_that_stand_still_the_longest_are_closed(
-    serve: Serve, key: str
-) -> None:
+def test_too_many_connections_close_those_that_were_idle_longest(serve: Serve, key: str) -> None:
     live = serve(connections="300")
     with (
         Crowd(live, "sends nothing", 900) as crowd,
         closing(HTTPConnection("127.0.0.1", live.port, timeout=PATIENCE)) as kept,
     ):
-        # Begun after them, it is never the one that stood still the longest.
+        # It starts after them, so it is never the one that was idle the longest.
         end = asked = time.monotonic()
         end += 3
         while time.monotonic() < end:
-            if time.monotonic() - asked > IDLE_SECONDS:  # whoever is silent for so long is let go
+            if time.monotonic() - asked > IDLE_SECONDS:  # silent clients are disconnected after this time
                 kept.close()
             assert ask(live, key, kept)[0] == 200  # it is never among the slowest
             asked = time.monotonic()
@@ -202,7 +200,7 @@ def test_of_more_connections_than_are_allowed_those_that_stand_still_the_longest
 
 @pytest.mark.deep
 @pytest.mark.limit("SANKOFA_CONNECTIONS_PER_ADDRESS")
-def test_an_address_with_too_many_connections_loses_those_that_stand_still(serve: Serve, key: str) -> None:
+def test_an_address_with_too_many_connections_loses_its_idle_ones(serve: Serve, key: str) -> None:
     live = serve(connections_per_address="200")
     with Crowd(live, "sends half a header", 500) as crowd:
         deadline = time.monotonic() + PATIENCE
@@ -213,7 +211,7 @@ def test_an_address_with_too_many_connections_loses_those_that_stand_still(serve
 
 
 @pytest.mark.limit("SANKOFA_STALL_SECONDS")
-def test_a_client_that_takes_nothing_of_its_answer_is_cut_off(serve: Serve) -> None:
+def test_a_client_that_never_reads_its_answer_is_cut_off(serve: Serve) -> None:
     live = serve(stall_seconds="2")
     with socket.socket() as link:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -231,7 +229,7 @@ def _send_for_ever(link: socket.socket, request: bytes) -> None:
         link.sendall(request)
 
 
-def test_what_a_client_sends_ahead_without_reading_is_bounded(serve: Serve) -> None:
+def test_pipelined_requests_of_a_client_that_never_reads_are_bounded(serve: Serve) -> None:
     live = serve()
     with socket.socket() as link:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

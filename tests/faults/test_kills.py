@@ -1,4 +1,4 @@
-"""Commands killed at random: what was whole before is whole after, and running them again completes it."""
+"""Commands killed at random leave the stores whole, and running them again completes the work."""
 
 import os
 import shutil
@@ -21,9 +21,9 @@ PATIENCE = 60.0
 
 
 class Kills:
-    """Kills a command at random moments until it was killed as often as asked.
+    """Kills a command at random moments, as often as asked.
 
-    A command that had ended by then was not killed: it is tried again, within the time that it really takes.
+    If a command had already ended, it is tried again within the time that it really takes.
     """
 
     def __init__(self, trial: Trial, wanted: int, takes: float) -> None:
@@ -38,7 +38,7 @@ class Kills:
             tried += 1
 
     def kill(self, home: Path, arguments: Sequence[str]) -> bool:
-        """Run the command and kill it and all it started; False where it had ended by then."""
+        """Run the command and kill it with all its children; False if it had already ended."""
         after = self._trial.chance.uniform(0.001, self._takes)
         began = time.monotonic()
         with tempfile.TemporaryFile() as stream:
@@ -63,7 +63,7 @@ def duration(home: Path, arguments: Sequence[str]) -> float:
 
 
 def dump(ledger: Path) -> dict[str, int]:
-    """How many rows each table of a ledger holds."""
+    """The number of rows in each table of a ledger."""
     with closing(sqlite3.connect(ledger)) as database:
         names = [n for (n,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         return {n: database.execute(f"SELECT count(*) FROM {n}").fetchone()[0] for n in names}
@@ -77,7 +77,7 @@ def filing(tmp_path: Path) -> Path:
 
 
 @pytest.mark.rule("ING-4")
-def test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next(
+def test_a_killed_ingest_is_all_or_nothing_and_the_next_one_completes_it(
     home: Path, filing: Path, tmp_path: Path, trial: Trial
 ) -> None:
     command = ("ingest", "sample-filings", str(filing))
@@ -100,7 +100,7 @@ def test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next(
 
 
 @pytest.mark.ci
-def test_a_publish_killed_anywhere_leaves_a_whole_edition_current(
+def test_a_killed_publish_leaves_a_whole_edition_current(
     home: Path, editions: tuple[str, str], filing: Path, tmp_path: Path, trial: Trial
 ) -> None:
     succeed(home, "ingest", "sample-filings", str(filing))
@@ -120,7 +120,7 @@ def test_a_publish_killed_anywhere_leaves_a_whole_edition_current(
         shutil.rmtree(copy)
 
 
-def test_a_key_command_killed_anywhere_loses_no_key_and_revives_none(home: Path, trial: Trial) -> None:
+def test_a_killed_key_command_loses_no_key_and_revives_none(home: Path, trial: Trial) -> None:
     gone = create_key(home, "starter")
     succeed(home, "keys", "revoke", gone)
     takes = duration(home, ("keys", "create", "--tier", "starter"))

@@ -1,4 +1,6 @@
-"""Nothing is connected to at run time: watched from inside the process, in a namespace with loopback only."""
+"""The service connects to nobody at run time: watched from inside the process, in a namespace with loopback
+only.
+"""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Everything under HOME is its owner's alone, whatever the umask of whoever runs the command."""
+"""Everything under HOME belongs to its owner alone, whatever the umask."""
 
 import shutil
 import stat
@@ -40,7 +40,7 @@ def open_to_others(*folders: Path) -> list[str]:
 
 @pytest.mark.rule("CLI-9")
 @pytest.mark.parametrize("umask", deep_after(1, [0o000, 0o077]))
-def test_everything_under_home_is_its_owners_alone(
+def test_only_the_owner_can_read_files_under_home(
     tmp_path: Path, umask: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "above" / "home"
@@ -67,7 +67,7 @@ def test_everything_under_home_is_its_owners_alone(
         sankofa("publish")
         assert check() == []
     with LiveServer(home, workers=2) as live:
-        live.log_path.chmod(0o600)  # of the test, not of the service
+        live.log_path.chmod(0o600)  # set for the test, not for the service
         assert live.get("/v1/issuers", "sankofa-sandbox").status_code == 200
         assert live.get("/companies").status_code == 200
         sankofa("keys", "create", "--tier", "professional")
@@ -86,7 +86,7 @@ def test_everything_under_home_is_its_owners_alone(
 
 
 @pytest.mark.rule("CLI-9")
-def test_what_is_pushed_for_a_web_server_has_the_modes_of_umask(sample_home: Path, tmp_path: Path) -> None:
+def test_files_pushed_for_a_web_server_follow_the_umask(sample_home: Path, tmp_path: Path) -> None:
     pushed = tmp_path / "www"
     succeed(Path(shutil.copytree(sample_home, tmp_path / "home")), "push", str(pushed))
     modes = {stat.S_IMODE(path.stat().st_mode) for path in pushed.rglob("*")}

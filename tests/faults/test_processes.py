@@ -1,4 +1,4 @@
-"""Workers that die, a disk that is full, and a server that is told to stop."""
+"""Workers that die, a full disk, and a server that is told to stop."""
 
 import resource
 import socket
@@ -28,9 +28,9 @@ _ESTABLISHED = "01"
 
 @contextmanager
 def no_room(live: LiveServer) -> Iterator[None]:
-    """No file of the server's grows beyond 64 KiB; its log and its key store are smaller.
+    """No file of the server can grow beyond 64 KiB; its log and its key store are smaller.
 
-    A worker opens the counters when it starts: it is replaced by one that finds none, nor room for them.
+    A worker opens the counters at its start, so it is replaced by one that finds neither counters nor room.
     """
     supervisor, before = psutil.Process(live.pid), workers(live)
     supervisor.rlimit(psutil.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
@@ -71,14 +71,14 @@ def test_a_full_disk_under_the_counters_is_503_and_not_a_crash(serve: Serve, key
     assert workers(live) == before
 
 
-def test_sigterm_lets_the_requests_under_way_finish(home: Path, redis_server: RedisServer) -> None:
+def test_sigterm_lets_requests_in_progress_finish(home: Path, redis_server: RedisServer) -> None:
     scenes = (_stopped_while_asked(home, redis_server) for _ in range(5))
-    # On a slow machine the store may be frozen for so long that the request rightly fails.
+    # On a slow machine the freeze may last so long that the request rightly fails.
     assert next(answers for answers, frozen in scenes if frozen < STORE_TIMEOUT) == [200]
 
 
 def _stopped_while_asked(home: Path, redis: RedisServer) -> tuple[list[int], float]:
-    """The answer to a request that waits for its key store while the server is told to stop, and how long."""
+    """The answer to a request that waits for its key store during a stop, and how long it took."""
     with LiveServer(home, keystore=redis.url) as live:
         assert ask(live, SANDBOX)[0] == 200
         answers: list[int] = []
@@ -89,7 +89,7 @@ def _stopped_while_asked(home: Path, redis: RedisServer) -> tuple[list[int], flo
         until(lambda: _unread(redis.port), every=0.005)
         stopping = threading.Thread(target=live.stop)
         stopping.start()
-        time.sleep(0.2)  # it is about to stop by now, or not yet: either is to go well
+        time.sleep(0.2)  # the stop may have begun or not; both must work
         redis.thaw()
         frozen = time.monotonic() - began
         asking.join()
@@ -98,7 +98,7 @@ def _stopped_while_asked(home: Path, redis: RedisServer) -> tuple[list[int], flo
 
 
 def _unread(port: int) -> bool:
-    """Whether the process that listens on a port has something to read that it has not."""
+    """Whether the process that listens on a port has unread bytes."""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, _, state, queues, *_ = line.split()
         unread = int(queues.partition(":")[2], 16)
@@ -107,7 +107,7 @@ def _unread(port: int) -> bool:
     return False
 
 
-def test_workers_end_with_a_killed_supervisor_and_let_the_port_go(serve: Serve) -> None:
+def test_workers_end_with_a_killed_supervisor_and_free_the_port(serve: Serve) -> None:
     live = serve(workers=2)
     before = workers(live)
     (supervisor,) = {worker.parent() for worker in before}
@@ -121,11 +121,11 @@ def test_workers_end_with_a_killed_supervisor_and_let_the_port_go(serve: Serve) 
 
 
 @pytest.mark.deep
-def test_a_worker_that_stands_still_is_replaced_and_its_connections_are_answered(
+def test_a_frozen_worker_is_replaced_and_its_connections_are_answered(
     serve: Serve, key: str, editions: tuple[str, str]
 ) -> None:
     live = serve(workers=2)
-    wait_for_edition(live, key, editions[1])  # both have begun: one that is still starting is given longer
+    wait_for_edition(live, key, editions[1])  # both have begun: a starting worker gets more time
     stopped = workers(live)[0]
     stopped.suspend()
     while stopped.status() != psutil.STATUS_STOPPED:
@@ -142,7 +142,7 @@ def test_a_worker_that_stands_still_is_replaced_and_its_connections_are_answered
 
 
 @pytest.mark.deep
-def test_a_port_that_is_taken_is_an_error_of_one_line(serve: Serve, home: Path) -> None:
+def test_a_port_in_use_is_an_error_of_one_line(serve: Serve, home: Path) -> None:
     live = serve()
     second = subprocess.run(
         [COMMAND, "serve", "--port", str(live.port)],
@@ -158,7 +158,7 @@ def test_a_port_that_is_taken_is_an_error_of_one_line(serve: Serve, home: Path) 
 
 
 @pytest.mark.parametrize("setting", ["keystore", "usagestore"])
-def test_a_store_that_was_never_there_does_not_stop_the_start(serve: Serve, setting: str) -> None:
+def test_a_missing_store_does_not_stop_the_start(serve: Serve, setting: str) -> None:
     live = serve(**{setting: f"redis://127.0.0.1:{free_port()}/0"})
     assert ask(live, SANDBOX)[0] == 503
     assert live.get("/v1/status").json()["degraded"] == [setting]

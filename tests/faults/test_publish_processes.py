@@ -1,4 +1,4 @@
-"""`sankofa publish` with several processes: one of them is killed, or all, or the command itself."""
+"""`sankofa publish` with several processes: one of them is killed, all are, or the command itself."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def deriving(command: int) -> list[psutil.Process]:
-    """The processes that derive issuers for it."""
+    """The processes that derive issuers for the command."""
     found = []
     for child in psutil.Process(command).children():
         with suppress(psutil.NoSuchProcess):
@@ -43,7 +43,7 @@ def deriving(command: int) -> list[psutil.Process]:
 
 
 def begin(home: Path, out: IO[bytes]) -> tuple[Running, list[psutil.Process]]:
-    """A publication, as soon as two processes derive for it. They stand still, so that it cannot end."""
+    """A publication as soon as two processes derive for it. They are stopped, so that it cannot end."""
     running = COMMANDS.start(["publish"], _environment(home, TWO), out, out)
     until(lambda: len(deriving(running.pid)) == 2, every=0.01)
     workers = deriving(running.pid)
@@ -75,7 +75,7 @@ def test_a_process_that_is_killed_ends_the_publication_with_one_line(home: Path)
 
 
 def resume(workers: list[psutil.Process]) -> None:
-    """The processes that still run. A stopped one may end with the command too."""
+    """Resume the processes that still run. A stopped one may end with the command too."""
     for worker in workers:
         with suppress(psutil.NoSuchProcess):
             worker.resume()
@@ -105,7 +105,7 @@ def test_the_processes_do_not_outlive_a_command_that_is_killed(home: Path) -> No
 
 
 @pytest.mark.parametrize("number", ["0", "many", "65"])
-def test_a_number_of_processes_that_is_none_is_refused_by_name(home: Path, number: str) -> None:
+def test_an_invalid_number_of_processes_is_refused(home: Path, number: str) -> None:
     done = run(home, "publish", publish_processes=number)
     assert done.returncode == 1
     assert f"SANKOFA_PUBLISH_PROCESSES: expected auto or a number from 1 to 64, not {number!r}" in done.stderr

@@ -1,4 +1,4 @@
-"""A HOME that cannot be written: reading commands answer or say why not, and a server says why it cannot."""
+"""With a read-only HOME, reading commands answer or say why not, and a server says why it cannot start."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ WRITING = [("publish",), ("keys", "create", "--tier", "starter"), ("sample",)]
 
 
 def mounted_read_only(home: Path) -> list[str]:
-    """Words before a command that give it a mount namespace of its own, where HOME is mounted read-only."""
+    """The words of a command that runs another in a mount namespace with HOME read-only."""
     unshare = shutil.which("unshare")
     if unshare is None:
         missing("mount namespaces (no unshare in PATH)")
@@ -44,7 +44,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def read_only(home: Path) -> Iterator[Run]:
-    """Runs a command where HOME is read-only."""
+    """Runs a command with HOME read-only."""
     commands = Commands(mounted_read_only(home))
     yield lambda *arguments: commands.run(arguments, _environment(home, {}), PATIENCE)
     commands.close()
@@ -92,7 +92,7 @@ def test_a_server_says_that_it_cannot_write_and_does_not_start(home: Path) -> No
 
 @pytest.mark.deep
 @pytest.mark.rule("WEB-12")
-def test_a_server_that_keeps_nothing_in_home_serves_a_read_only_one(home: Path, redis_url: str) -> None:
+def test_a_server_with_external_stores_serves_a_read_only_home(home: Path, redis_url: str) -> None:
     settings = {"cursor_secret": "c" * 32, "keys_secret": "k" * 32}
     port = free_port()
     process = subprocess.Popen(

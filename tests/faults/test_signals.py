@@ -1,7 +1,7 @@
-"""SIGTERM and SIGINT end every command, whatever a peer does: frozen servers, sockets that never answer.
+"""SIGTERM and SIGINT end every command, whatever its peer does: frozen servers, sockets that never answer.
 
-The promise is five seconds. A test gives three times as long, for a machine that does other work, and expects
-that the process ended by itself, that no process or lock is left, and that the next command finds everything.
+The promise is five seconds. Tests allow three times as long on busy machines. They expect that the process
+ends by itself, leaves no process or lock behind, and that the next command works.
 """
 
 import os
@@ -32,7 +32,7 @@ FILING = sorted((Path(sankofa.__file__).parent / "sample" / "filings").glob("*.c
 
 
 def words(command: str, folder: Path) -> list[str]:
-    """A command line; FILE is a new file, FILING one to be ingested."""
+    """A command line; FILE is a new file, FILING one to ingest."""
     named = {"FILE": str(folder / "file"), "FILING": str(FILING)}
     return [named.get(word, word) for word in command.split()]
 
@@ -51,7 +51,7 @@ def told_to_stop(
     may_give_up: bool = False,
     **settings: str,
 ) -> Ended:
-    """Starts a command, signals it once it waits, and tells how it ended.
+    """Start a command, signal it once it waits, and return how it ended.
 
     `may_give_up`: it may have ended by itself before the signal came.
     """
@@ -59,7 +59,7 @@ def told_to_stop(
         running = COMMANDS.start(arguments, _environment(home, settings), out, out)
         try:
             until(lambda: running.poll() is not None or waits(running.pid))
-            time.sleep(0.2)  # on its way into the wait
+            time.sleep(0.2)  # about to wait
             out.seek(0)
             assert may_give_up or running.poll() is None, out.read().decode()
             if running.poll() is None:
@@ -75,8 +75,9 @@ def told_to_stop(
 
 
 def _alive(session: int) -> list[psutil.Process]:
-    """Of the command's session, which a process leaves only on purpose; those that are ending may take a
-    moment."""
+    """Processes of the command's session, which a process leaves only on purpose. Ending ones may take a
+    moment.
+    """
 
     def members() -> list[psutil.Process]:
         found = []
@@ -92,7 +93,7 @@ def _alive(session: int) -> list[psutil.Process]:
 
 
 def connected_to(port: int) -> Callable[[int], bool]:
-    """Whether a process, or one that it started, has a connection there."""
+    """Whether a process or one of its children has a connection there."""
 
     def look(pid: int) -> bool:
         with suppress(psutil.NoSuchProcess):
@@ -177,7 +178,7 @@ def test_a_command_that_waits_for_a_frozen_postgresql_ends(
 
 @pytest.mark.rule("CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, SIGNALS))
-def test_ingesting_from_a_pipe_that_nobody_writes_to_ends(home: Path, tmp_path: Path, number: signal.Signals):
+def test_ingest_from_a_silent_pipe_ends(home: Path, tmp_path: Path, number: signal.Signals):
     pipe = tmp_path / "filing.csv"
     os.mkfifo(pipe)
     writer = os.open(pipe, os.O_RDWR)
@@ -226,16 +227,18 @@ def test_a_server_ends_whatever_its_clients_do(serve: Serve, key: str, number: s
 
 
 @pytest.mark.rule("CLI-11")
-def test_a_server_that_has_just_begun_ends_at_once(serve: Serve) -> None:
-    """It waited for what is loaded beside its first answers, and was killed after five seconds."""
+def test_a_server_that_has_just_started_ends_at_once(serve: Serve) -> None:
+    """It once waited for modules that load in the background, and was killed after five seconds."""
     server = serve()
     assert ended(server, signal.SIGTERM) < 4
     assert "refused to gracefully stop" not in server.log
 
 
 @pytest.mark.rule("CLI-11")
-def test_the_first_process_of_a_container_hears_sigterm(home: Path, postgres_server: PostgresServer) -> None:
-    """The kernel keeps signals from it that it does not handle."""
+def test_the_first_process_of_a_container_handles_sigterm(
+    home: Path, postgres_server: PostgresServer
+) -> None:
+    """The kernel does not deliver signals to it that it does not handle."""
     if shutil.which("unshare") is None:
         missing("unshare, to be the first process")
     namespace = ["unshare", "-rpf", "--kill-child", "--mount-proc"]

@@ -1,4 +1,4 @@
-"""Publishers that answer by the byte or never: they fail in time, delay nobody, and a stop is heard."""
+"""Publishers that answer byte by byte or never fail in time and delay nobody, and a stop still works."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 @contextmanager
 def collecting(home: Home, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """A `sankofa collect` that is killed when the test is over."""
+    """A `sankofa collect` that is killed after the test."""
     environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
     with subprocess.Popen(
         [COMMAND, "collect", *arguments], env=environment, text=True,
@@ -45,8 +45,9 @@ def collecting(home: Home, *arguments: str) -> Iterator["subprocess.Popen[str]"]
 
 
 def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTERM) -> str:
-    """What it printed; it has to end by itself. The promise is five seconds, of a machine that does no other
-    work."""
+    """Stop it and return its output. It must end by itself: the promise is five seconds on an idle
+    machine.
+    """
     process.send_signal(number)
     printed, _ = process.communicate(timeout=15)
     return printed
@@ -59,7 +60,7 @@ def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTE
     ids=["body", "header fields", "chunks"],
 )
 @pytest.mark.limit("time for a document (deadline)")
-def test_a_document_that_comes_by_the_byte_fails_at_its_deadline(home: Home, fault: faults.Fault) -> None:
+def test_a_document_sent_byte_by_byte_fails_at_its_deadline(home: Home, fault: faults.Fault) -> None:
     home.source("slow", SLOW, deadline="2s")
     home.publisher.fail(SLOW, fault)
     began = time.monotonic()
@@ -74,7 +75,7 @@ def test_a_document_that_comes_by_the_byte_fails_at_its_deadline(home: Home, fau
 @pytest.mark.ci
 @pytest.mark.rule("COL-4", "CLI-11")
 @pytest.mark.parametrize("number", deep_after(1, [signal.SIGTERM, signal.SIGINT]))
-def test_slow_publishers_delay_no_other_and_a_stop_is_heard(home: Home, number: signal.Signals) -> None:
+def test_slow_publishers_delay_no_other_and_a_stop_still_works(home: Home, number: signal.Signals) -> None:
     for at in range(12):
         home.publisher.put(f"/{at}{SLOW}", FOR_EVER)
         home.publisher.fail(f"/{at}{SLOW}", faults.drips(head=at % 2 == 0))
@@ -94,7 +95,7 @@ def test_slow_publishers_delay_no_other_and_a_stop_is_heard(home: Home, number: 
 
 @pytest.mark.deep
 @pytest.mark.rule("COL-4")
-def test_a_second_collect_fetches_what_the_first_does_not(home: Home) -> None:
+def test_a_second_collect_fetches_other_sources_than_the_first(home: Home) -> None:
     home.publisher.fail(SLOW, faults.drips())
     home.source("a-slow", SLOW)
     home.source("quick", QUICK, every="1s")

@@ -1,4 +1,4 @@
-"""The status tells what a request would meet: a usage store that refuses to count is degraded."""
+"""The status shows what a request would meet: a usage store that cannot count is degraded."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ def degraded(live: LiveServer) -> list[str]:
 
 
 @pytest.mark.rule("STAT-1")
-def test_a_full_disk_under_the_counters_degrades_the_usage_store_and_room_mends_it(serve: Serve) -> None:
+def test_a_full_disk_degrades_the_usage_store_until_there_is_room(serve: Serve) -> None:
     live = serve()
     assert degraded(live) == []
     with _limit(live, psutil.RLIMIT_FSIZE, lambda _: 65536):
@@ -34,7 +34,7 @@ def test_a_full_disk_under_the_counters_degrades_the_usage_store_and_room_mends_
     assert degraded(live) == []
 
 
-def test_with_the_whole_reserve_a_full_disk_stops_no_key_not_even_one_never_counted(home: Path) -> None:
+def test_with_its_reserve_a_full_disk_stops_no_key_not_even_a_new_one(home: Path) -> None:
     with LiveServer(home, usage_reserve="32") as live:
         keys = [live.key("starter") for _ in range(5)]
         assert ask(live, keys[0])[0] == 200
@@ -58,7 +58,7 @@ def test_without_a_file_descriptor_the_status_is_a_503_that_names_the_datastore(
 
 
 def _standard_streams_only(_: psutil.Process) -> int:
-    """What is open stays open; whatever the worker closes meanwhile, nothing new is opened."""
+    """Open files stay open; the worker may close some, but opens nothing new."""
     return 3
 
 

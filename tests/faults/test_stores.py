@@ -1,7 +1,7 @@
-"""Datastore, key store and usage store stopped, frozen or cut off, singly and in pairs.
+"""Datastore, key store and usage store are stopped, frozen or cut off, alone and in pairs.
 
-Every request is refused in time and says when to come back, the status names exactly those that fail, and the
-service is back by itself.
+Every request is refused in time and says when to retry, the status names exactly the failed stores, and the
+service recovers by itself.
 """
 
 import itertools
@@ -33,7 +33,7 @@ class Dependency:
     proxy: Proxy
 
     def ways(self) -> dict[str, tuple[Callable[[], None], Callable[[], None]]]:
-        """How it fails, and how that ends."""
+        """How it fails, and how the failure ends."""
         return {
             "stopped": (self.server.kill, self.server.start),
             "frozen": (self.server.freeze, self.server.thaw),
@@ -42,7 +42,7 @@ class Dependency:
 
 
 def cases() -> list[dict[str, str]]:
-    """Each way of each store alone, and every pair of them in every two ways."""
+    """Each failure of each store alone, and every pair of stores in every two failures."""
     ways = ("stopped", "frozen", "cut off")
     single = [{name: way} for name in DETAIL for way in ways]
     pairs = [
@@ -119,7 +119,7 @@ def _fail(live: LiveServer, stores: dict[str, Dependency], case: dict[str, str],
 
 
 def _recovered(live: LiveServer) -> float:
-    """Seconds until requests and the status are well again."""
+    """Seconds until requests and the status are good again."""
     began = time.monotonic()
     while live.get(ENTITY, SANDBOX).status_code != 200 or live.get("/v1/status").status_code != 200:
         assert time.monotonic() - began < RECOVERY_SECONDS, live.get("/v1/status").text

@@ -1,4 +1,4 @@
-"""A new edition, or an older one, is taken into service under load without one failed request."""
+"""A server switches to a newer or an older edition under load without a failed request."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_publishing_and_rolling_back_under_load_fail_no_request(
 
 
 @pytest.mark.deep
-def test_an_edition_that_is_removed_while_served_goes_on_answering(
+def test_an_edition_removed_while_served_still_answers(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     live = serve()

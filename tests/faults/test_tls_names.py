@@ -1,4 +1,4 @@
-"""TLS to a server of another name: the connection ends before a word is said, whoever opens it."""
+"""TLS to a server with another name ends before any client sends data."""
 
 import socket
 import ssl
@@ -22,7 +22,7 @@ from tests.services import use_s3
 
 
 class Certificate(NamedTuple):
-    """The files of a server: what clients trust, its own chain and its key."""
+    """The files of a server: the certificate that clients trust, its own chain and its key."""
 
     authority: Path
     chain: Path
@@ -86,7 +86,7 @@ _SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")  # of Post
 
 
 class Listener:
-    """A server at `localhost` that notes what it is told inside TLS, and hangs up."""
+    """A server at `localhost` that records what it receives inside TLS, and hangs up."""
 
     def __init__(self, own: Certificate) -> None:
         self._context = own.context()
@@ -128,7 +128,7 @@ def listening(folder: Path, name: str) -> Iterator[tuple[Listener, Certificate]]
 
 
 def call(client: str, home: Path, port: int, authority: Path) -> str:
-    """Run the command of a client of TLS; what it printed."""
+    """The output of a TLS client's command."""
     address = f"localhost:{port}"
     if client == "collect":
         home.mkdir(exist_ok=True)
@@ -153,7 +153,7 @@ def call(client: str, home: Path, port: int, authority: Path) -> str:
 
 @pytest.mark.rule("CLI-12")
 @pytest.mark.parametrize("client", deep_after(2, ["collect", "redis", "follow", "push", "postgresql"]))
-def test_a_server_of_another_name_is_told_nothing(
+def test_a_server_with_another_name_receives_no_data(
     client: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("wrong.test", "localhost"):

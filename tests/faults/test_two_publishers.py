@@ -1,4 +1,4 @@
-"""Two `sankofa publish` at once, one of them frozen and then killed."""
+"""Two `sankofa publish` at once; one is frozen and then killed."""
 
 import fcntl
 import os
@@ -42,7 +42,7 @@ def _wait_until_held(lock: Path) -> None:
 
 @pytest.mark.ci
 @pytest.mark.rule("PUB-3")
-def test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition(home: Path) -> None:
+def test_a_slow_publisher_never_replaces_a_newer_edition(home: Path) -> None:
     before = current(home)
     _ingest(home, 11)
     slow = _publish(home)

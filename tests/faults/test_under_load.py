@@ -1,4 +1,4 @@
-"""Under load: switches of edition, stops, killed workers, and a long time of everything."""
+"""Under load: edition switches, stops, killed workers, and a long mixed run."""
 
 import json
 import threading
@@ -53,7 +53,7 @@ def send(link: HTTPConnection, method: str, path: str, key: str) -> tuple[int, b
 
 
 class Walks(threading.Thread):
-    """Walks the tenders page by page; every walk must be of one edition, whole and without repetition."""
+    """Pages through tenders; every list must come from one edition, complete and without repetition."""
 
     def __init__(self, live: LiveServer, key: str) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Walks(threading.Thread):
 
 @pytest.mark.deep
 @pytest.mark.rule("PUB-2")
-def test_walks_and_requests_go_on_through_hot_switches(
+def test_paging_and_requests_continue_through_edition_switches(
     serve: Serve, key: str, home: Path, editions: tuple[str, str], trial: Trial
 ) -> None:
     live = serve(workers=2)
@@ -117,8 +117,8 @@ def test_walks_and_requests_go_on_through_hot_switches(
     trial.saw("walks to the end", walks.walked.total())
 
 
-def test_sigterm_under_load_answers_every_request_it_has_counted(home: Path, serve: Serve, trial: Trial):
-    """A request that was begun when the signal came is counted: it must have been answered, whole."""
+def test_sigterm_under_load_answers_every_counted_request(home: Path, serve: Serve, trial: Trial):
+    """Requests that had begun when the signal came are counted, so they must be answered completely."""
     for _ in range(trial.count(1, 20)):
         live = serve(workers=2)
         key = live.key("starter", "--per-minute", "1000000", "--per-month", "100000000")
@@ -178,7 +178,7 @@ def test_the_quota_is_exact_over_rest_head_and_mcp_with_a_worker_killed(home: Pa
 
 
 def _spend(live: LiveServer, key: str, asked: int, kill: Callable[[], None]) -> tuple[int, int]:
-    """How many requests were admitted, and how many got no answer."""
+    """The number of admitted requests, and the number without an answer."""
     kinds = (("GET", "/v1/entities/DC46AF1B1AAA424B58D1368176"), ("HEAD", ISSUER), ("POST", "/mcp"))
     began = threading.Event()
 
@@ -212,9 +212,7 @@ def _once(event: threading.Event, act: Callable[[], None]) -> None:
 
 
 @pytest.mark.deep
-def test_mixed_load_for_a_long_time_fails_nothing_and_takes_no_more_memory(
-    serve: Serve, key: str, trial: Trial
-) -> None:
+def test_a_long_mixed_load_fails_no_request_and_does_not_grow(serve: Serve, key: str, trial: Trial) -> None:
     live = serve()
     seconds = trial.seconds(4, 600)
     (worker,) = workers(live)

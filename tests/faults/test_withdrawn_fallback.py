@@ -1,4 +1,4 @@
-"""A server that cannot read the current edition falls back to an older one, but to no withdrawn one."""
+"""A server that cannot read the current edition falls back to an older one, but never to a withdrawn one."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ sku = "AF-MACRO"
 
 
 @pytest.mark.deep
-def test_an_edition_whose_licence_was_withdrawn_is_not_fallen_back_to(
+def test_no_fallback_to_an_edition_with_a_withdrawn_licence(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     (home / "sources.toml").write_text(REFUSED)
@@ -35,13 +35,13 @@ def test_an_edition_whose_licence_was_withdrawn_is_not_fallen_back_to(
 
 
 @pytest.mark.deep
-def test_a_withdrawn_edition_is_not_rolled_back_to_although_the_one_that_withdrew_it_is_damaged(
+def test_no_rollback_to_a_withdrawn_edition_even_if_the_newer_one_is_damaged(
     home: Path, editions: tuple[str, str]
 ) -> None:
     (home / "sources.toml").write_text(REFUSED)
     succeed(home, "publish")
     now = current(home)
-    (home / "sources.toml").unlink()  # nothing but the list remembers that it was withdrawn
+    (home / "sources.toml").unlink()  # only the list records the withdrawal
     flip_one_bit(home / "editions" / now)
     for edition in editions:
         refused = run(home, "editions", "rollback", edition)
