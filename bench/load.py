@@ -189,14 +189,14 @@ def measure(contenders: Sequence[Contender], rounds: int, seconds: float) -> Non
             path = Path(folder) / f"questions-{number}"
             path.write_text("".join(question.line() for question in contender.questions))
             files.append(path)
-            _round(contender, path, 0, min(seconds, 1.0))  # warm: caches, allocators, lazy imports
+            run_round(contender, path, 0, min(seconds, 1.0))  # warm: caches, allocators, lazy imports
         for turn in range(rounds):
             for contender, path in zip(contenders, files, strict=True):
-                contender.rounds.append(_round(contender, path, turn * 7919, seconds))
+                contender.rounds.append(run_round(contender, path, turn * 7919, seconds))
                 contender.memory = contender.server.memory()
 
 
-def _round(
+def run_round(
     contender: Contender, questions: Path, offset: int, seconds: float, *, last: bool = False
 ) -> Round:
     url = f"http://{HOST}:{contender.server.port}"
@@ -232,7 +232,7 @@ def _round(
         if last:
             raise SystemExit(f"{contender.name}: twice not one answer within {seconds:g} s")
         print(f"note: {contender.name} gave no answer within {seconds:g} s; that round is run again")
-        return _round(contender, questions, offset, seconds, last=True)
+        return run_round(contender, questions, offset, seconds, last=True)
     rate = found["requests"] / found["seconds"]
     return Round(rate, found["p50"], found["p99"], spent / found["requests"], spent / found["seconds"])
 

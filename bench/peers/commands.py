@@ -1,8 +1,9 @@
 """How each contender is started, set for speed as its documentation advises."""
 
 import json
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -55,6 +56,18 @@ def datasette(facts: Path, question: str) -> AbstractContextManager[Server]:
             *("--host", HOST, "--port", str(port), *settings),
         ],
         ready="/-/versions.json",
+    )
+
+
+def fastapi(facts: Path, question: str, columns: Sequence[str]) -> AbstractContextManager[Server]:
+    """FastAPI with a response model over SQLite, or with DuckDB asked per request, on uvloop."""
+    known = {"FACTS": str(facts), "QUESTION": question, "COLUMNS_OF_FACTS": " ".join(columns)}
+    options = ["--no-access-log", "--loop", "uvloop", "--http", "httptools"]
+    app = ["--app-dir", str(Path(__file__).parent), "fastapi_app:app"]
+    return serving(
+        lambda port: [str(PEERS / "uvicorn"), "--host", HOST, "--port", str(port), *options, *app],
+        os.environ | known,
+        ready="/openapi.json",
     )
 
 
