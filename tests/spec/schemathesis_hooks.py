@@ -11,9 +11,9 @@ import schemathesis
 
 from sankofa.derive.signals.contract import panels
 from sankofa.edition.format.keys import searched_words
+from sankofa.model.claims import read_claim, read_period
 from sankofa.model.countries import country
 from sankofa.model.days import REAL_DAYS
-from sankofa.model.figures import read_claim, read_period
 from sankofa.model.identifiers import exchange
 from sankofa.model.text import code_words
 from sankofa.operations.paging import filters_digest

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import openpyxl
 import pytest
 
 import sankofa
-from sankofa.model.figures import read_claim
+from sankofa.model.claims import read_claim
 from sankofa.model.identifiers import service_id
 from sankofa.operations.claims import ClaimFigure, judge
 from tests.every import every
@@ -27,8 +28,11 @@ NAME = "Kgalagadi Sample Retail Holdings Limited"
 FILINGS = Path(sankofa.__file__).parent / "starter" / "filings" / "companyfacts"
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "fundamentals" / "companyfacts"
 FIELDS = set(
-    "verdict value unit available_at vintage restated_at source_ref license_class observed_at".split()
+    "verdict value unit available_at vintage restated_at period_start period_end source_ref license_class"
+    " observed_at".split()
 )
+PARTS = ("Q1", "Q2", "Q3", "Q4", "H1", "H2", "9M")
+MIX = "MIX TELEMATICS LTD"
 
 
 def check(server: LiveServer, key: str, **claim: str) -> dict[str, Any]:
@@ -59,14 +63,169 @@ def test_a_claim_is_judged_by_the_figure_of_the_day(server: LiveServer, paid_key
     assert check(server, paid_key, **claim, value=after, as_of="2010-01-01")["verdict"] == "unknown"
 
 
-@pytest.mark.rule("CLM-1")
+@pytest.mark.rule("CLM-1", "CLM-4")
 @every("subject", [RETAILER, RETAILER.lower(), TICKER, "999900SAMPLEZA000189", NAME])
-@every("period", ["2024", "2024-06-30", "2023-07-03..2024-06-30"])
+@every(
+    "period",
+    [
+        *("2024", "FY2024", "FY24", "fiscal 2024", "financial year 2024", "2023/24", "FY2023/2024"),
+        *("2024-06-30", "30 June 2024", "June 30, 2024", "2023-07-03..2024-06-30"),
+    ],
+)
 def test_subjects_and_periods_are_written_as_people_do(
     server: LiveServer, paid_key: str, subject: str, period: str
 ) -> None:
     row = check(server, paid_key, subject=subject, measure="revenue", period=period, value="46.2bn")
     assert (row["verdict"], row["value"], row["unit"]) == ("supported", 46_222_000_000, "ZAR")
+    assert (row["period_start"], row["period_end"]) == ("2023-07-03", "2024-06-30")
+
+
+def said(part: str, year: int) -> list[str]:
+    """The part of a year as people write it."""
+    number = {"1": "first", "2": "second", "3": "third", "4": "fourth"}.get(part[1], "first nine months")
+    words = {"Q": f"{number} quarter", "H": f"{number} half", "9": number}[part[0]]
+    turned = part if part == "9M" else f"{part[1]}{part[0]}"
+    short = f"{year % 100:02}"
+    return [
+        *(f"{part} {year}", f"{year}-{part}", f"{year}{part}", f"{part.lower()} FY{short}"),
+        *(
+            f"{turned}{short}",
+            f"{turned} {year}",
+            f"{words} of {year}",
+            f"{words} {year}",
+            f"FY{year} {part}",
+        ),
+    ]
+
+
+@pytest.mark.rule("CLM-1", "CLM-4")
+def test_parts_of_a_financial_year_are_told_from_each_other(
+    starter_part_server: LiveServer,
+) -> None:
+    """The year of MiX ends in March. A figure of one part supports no claim about another."""
+    server = starter_part_server
+    key = server.key("professional", "--per-minute", "100000")
+    (service_id,) = [row["service_id"] for row in server.rows("/v1/issuers", key) if row["legal_name"] == MIX]
+    rows = server.rows(f"/v1/statements/{service_id}", key)
+    flows = [row for row in rows if row["period_type"] in (*PARTS, "FY") and row["line_item"] == "revenue"]
+    balances = {"Q1": "Q1", "H1": "Q2", "9M": "Q3", "FY": "Q4"}
+    chance = random.Random(5)
+    judged = 0
+    for row in chance.sample(flows, min(len(flows), 25)):
+        claim = {"subject": MIX, "measure": "revenue", "value": str(row["value_reported"])}
+        year, part = row["fiscal_year"], row["period_type"]
+        names = [f"FY{year}"] if part == "FY" else said(part, year)
+        for name in names:
+            found = check(server, key, **claim, period=name)
+            assert found["verdict"] == "supported", (name, row)
+            assert (found["period_start"], found["period_end"]) == (row["period_start"], row["period_end"])
+        for other in {*PARTS, "FY"} - {part}:
+            named = f"FY{year}" if other == "FY" else f"{other} {year}"
+            assert check(server, key, **claim, period=named)["verdict"] in ("contradicted", "unknown")
+            judged += 1
+    assert judged > 50
+    sheets = [row for row in rows if row["line_item"] == "assets" and row["period_type"] in balances]
+    for row in chance.sample(sheets, 8):
+        claim = {"subject": MIX, "measure": "assets", "value": str(row["value_reported"])}
+        claim["period"] = f"{balances[row['period_type']]} {row['fiscal_year']}"
+        assert check(server, key, **claim)["verdict"] == "supported", row
+
+
+@pytest.mark.rule("CLM-1", "CLM-4")
+def test_a_figure_that_the_statement_passes_over_supports_nothing(
+    starter_part_server: LiveServer,
+) -> None:
+    """Several concepts of one line item: the figure of the statement counts, and no other."""
+    server = starter_part_server
+    key = server.key("professional", "--per-minute", "100000")
+    other = 0
+    for row in server.rows("/v1/issuers", key):
+        own = f"/{row['service_id']}"
+        reported = server.rows(f"/v1/fundamentals{own}", key, period_type="FY")
+        chosen = {
+            (one["line_item"], one["period_end"], one["concept"]): one["value_reported"]
+            for one in server.rows(f"/v1/statements{own}", key, period_type="FY")
+        }
+        stated = {names[:2] for names in chosen}
+        for one in reported:
+            names = one["line_item"], one["period_end"]
+            values = {value for named, value in chosen.items() if named[:2] == names}
+            if names not in stated or (*names, one["concept"]) in chosen or one["value_reported"] in values:
+                continue
+            other += 1
+            if other > 60:
+                break
+            claim = {"measure": names[0], "period": names[1], "value": str(one["value_reported"])}
+            found = check(server, key, subject=row["service_id"], unit=one["unit"], **claim)
+            assert found["verdict"] != "supported" or found["value"] in values, one
+    assert other > 10
+
+
+@pytest.mark.rule("CLM-1", "CLM-4")
+def test_a_metric_of_an_earlier_year_is_as_known_while_it_was_the_latest(
+    starter_part_server: LiveServer,
+) -> None:
+    """If an input was restated since, the value is only supported_then; a part of a year has no metric."""
+    server = starter_part_server
+    key = server.key("professional", "--per-minute", "100000")
+    verdicts: defaultdict[str, int] = defaultdict(int)
+    for issuer in server.rows("/v1/issuers", key):
+        service_id = issuer["service_id"]
+        restated = {
+            (row["concept"], row["period_end"], row["value_before"])
+            for row in server.rows("/v1/restatements", key, service_id=service_id, limit="1000")
+        }
+        for year in range(2012, 2020):
+            asked = {"as_of": f"{year + 1}-06-30", "basis": "as_known"}
+            for row in server.rows(f"/v1/metrics/{service_id}", key, **asked):
+                end = row["period_end"]
+                claim = {"subject": service_id, "measure": row["metric"], "value": str(row["value"])}
+                found = check(server, key, **claim, period=f"FY{end[:4]}")
+                same = all(
+                    (one["concept"], one["period_end"], one["value"]) not in restated for one in row["inputs"]
+                )
+                verdicts[found["verdict"]] += 1
+                if same:
+                    assert (found["verdict"], found["value"]) == ("supported", row["value"]), row
+                else:
+                    assert found["verdict"] != "supported" or found["value"] == row["value"]
+                part = check(server, key, **claim, period=f"{end[:4]}-10-01..{end[:4]}-12-31")
+                assert part["verdict"] == "unknown"
+            if sum(verdicts.values()) > 120:
+                break
+    assert verdicts["supported"] > 20
+    assert verdicts["supported_then"]
+
+
+@pytest.mark.rule("CLM-1", "ABS-1")
+@every(
+    ("changed", "reason", "words"),
+    [
+        ({"measure": "sales"}, "unknown_line_item", "did you mean `revenue`"),
+        ({"measure": "loans"}, "not_reported", "`loans`"),
+        ({"period": "1999"}, "outside_dates", "2021-06-27 to 2025-06-29"),
+        ({"unit": "USD"}, "other_unit", "the figure is in ZAR"),
+        ({"subject": "Nobody Limited"}, "unknown_organisation", "Nobody Limited"),
+        ({"subject": "CPI.ZAF", "measure": ""}, "unknown_code", "CPI.ZA"),
+        ({"subject": "CPI.ZA", "measure": "", "period": "2023"}, "no_match", "monthly"),
+        ({"measure": "net_margin", "period": "Q1 2024"}, "outside_dates", "full year"),
+    ],
+)
+def test_an_unknown_claim_says_why(
+    server: LiveServer, paid_key: str, changed: dict[str, str], reason: str, words: str
+) -> None:
+    claim = {"subject": TICKER, "measure": "revenue", "period": "2024", "value": "46.2bn", **changed}
+    for prefix in ("", "/at/2026-01-31"):
+        body = server.body(f"{prefix}/v1/check?{urlencode(claim)}", paid_key)
+        assert body["data"][0]["verdict"] == "unknown"
+        assert body["absent"]["reason"] == reason
+        assert words in body["absent"]["detail"]
+        for one in body["absent"]["try"]:
+            assert not prefix
+            assert server.body(f"{one['path']}?{urlencode(one['arguments'])}", paid_key)["count"]
+    known = {**claim, "subject": TICKER, "measure": "revenue", "period": "2024"}
+    known.pop("unit", None)
+    assert server.body(f"/v1/check?{urlencode(known)}", paid_key)["absent"] is None
 
 
 @pytest.mark.rule("CLM-2")
@@ -90,6 +249,7 @@ def test_subjects_and_periods_are_written_as_people_do(
         ("46.2bn", "USD", "unknown"),
         ("46.2bn", "ZAR/shares", "unknown"),
         ("46.2%", "", "unknown"),
+        ("46,222mm", "ZAR", "supported"),
     ],
 )
 def test_rounding_is_as_written_and_units_are_never_guessed(
@@ -108,6 +268,11 @@ def test_series_and_metrics_are_checked_too(server: LiveServer, paid_key: str) -
     assert check(server, paid_key, **series, value="104")["verdict"] == "supported"
     month = {**series, "period": "2022-01-01..2022-01-31"}
     assert check(server, paid_key, **month, value="103.5")["verdict"] == "supported"
+    for whole in ("January 2022", "2022-01", "Jan 2022"):
+        assert check(server, paid_key, **{**series, "period": whole}, value="103.5")["verdict"] == "supported"
+    for no_month in ("2022-01-20..2022-02-10", "2022-01-01..2022-01-30", "Q1 2022", "H1 2022", "2021/22"):
+        row = check(server, paid_key, **{**series, "period": no_month}, value="103.5")
+        assert row["verdict"] == "unknown", no_month
     year = {**series, "period": "2022-01-01..2022-12-31"}
     assert check(server, paid_key, **year, value="103.5")["verdict"] == "unknown"
     assert check(server, paid_key, **series, value="104.5")["verdict"] == "contradicted"
@@ -118,6 +283,10 @@ def test_series_and_metrics_are_checked_too(server: LiveServer, paid_key: str) -
     assert check(server, paid_key, **metric, value="0.0473")["verdict"] == "supported"
     assert check(server, paid_key, **metric, value="4.8%")["verdict"] == "contradicted"
     assert check(server, paid_key, **{**metric, "period": "2019"}, value="4.7%")["verdict"] == "unknown"
+    assert check(server, paid_key, **metric, value="4.7%", unit="ZAR")["verdict"] == "unknown"
+    assert (
+        check(server, paid_key, **{**metric, "measure": "Net margin"}, value="4.7%")["verdict"] == "supported"
+    )
 
 
 @pytest.mark.rule("CLM-1")
@@ -129,6 +298,12 @@ def test_series_and_metrics_are_checked_too(server: LiveServer, paid_key: str) -
         ({"value": "$5", "unit": "ZAR"}, "value"),
         ({"period": "2024-13-01"}, "period"),
         ({"period": "2024.."}, "period"),
+        ({"period": "2024-13"}, "period"),
+        ({"period": "2024/26"}, "period"),
+        ({"period": "Q5 2024"}, "period"),
+        ({"period": "Q1 2024/25"}, "period"),
+        ({"period": "31 June 2024"}, "period"),
+        ({"period": "last year"}, "period"),
         ({"as_of": "2999-01-01"}, "as_of"),
         ({"colour": "red"}, "colour"),
     ],
@@ -239,6 +414,9 @@ def test_of_five_thousand_claims_none_is_falsely_supported() -> None:
         ("R2.10", None, "2.1", "USD/shares", "unknown"),
         ("2.1", "t CO2e/capita", "2.1", "t CO2e/capita", "supported"),
         ("2.1 trillion", None, "2.1", "t CO2e/capita", "contradicted"),
+        ("28%", None, "0.28", "pure", "supported"),
+        ("12%", "annual %", "12", "% of GDP", "unknown"),
+        ("12%", "% of GDP", "12", "% of GDP", "supported"),
         ("26974", "US$ million", "26974000000", "USD", "supported"),
         ("26974", "Rm", "26974000000", "ZAR", "supported"),
         ("26974000", "R'000", "26974000000", "ZAR", "supported"),
@@ -334,3 +512,83 @@ def test_a_later_restatement_does_not_change_what_is_known_of_a_metric(server: L
                 assert verdict == "supported", (day, row)
                 judged += 1
     assert judged
+
+
+@pytest.mark.rule("CLM-3")
+@every(
+    ("separator", "encoding", "thousands", "decimal"),
+    [
+        (",", "utf-8", "46222", "46.2"),
+        (";", "utf-8-sig", "46.222", "46,2"),
+        ("\t", "utf-16", "46,222", "46.2"),
+        (";", "cp1252", "46.222", "46,2"),
+    ],
+)
+def test_audit_reads_the_tables_that_spreadsheets_write(
+    server: LiveServer, tmp_path: Path, separator: str, encoding: str, thousands: str, decimal: str
+) -> None:
+    """A table shows by its other values whether 46.222 is 46 or 46 thousand."""
+    table = tmp_path / "figures.csv"
+    lines = ["subject;measure;period;value;unit;date", f"JSE:SMPKG;revenue;2024;{decimal};ZAR bn;01.10.2024"]
+    lines += [f"JSE:SMPKG;Revenue;FY24;{thousands};ZAR million;2024-10-01 09:30:00", ";;;;;"]
+    lines.append("Société é;revenue;2024;1;ZAR;30 June 2025")
+    text = "\r\n".join(lines).replace(";", separator)
+    table.write_bytes(text.encode(encoding))
+    done = run(server.home, "audit", table)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == "1 not found, 2 supported"
+    assert "Société é" in done.stdout
+
+
+@pytest.mark.rule("CLM-3")
+@every(
+    ("content", "reason"),
+    [
+        (
+            "x;measure;period;subject;value;date\n;revenue;2024;JSE:SMPKG;46.222;2024-10-01\n",
+            "leave the separator",
+        ),
+        (
+            "subject,measure,period,value,date\nJSE:SMPKG,revenue,2024,46,222,2024-10-01\n",
+            "6 cells under 5 headings",
+        ),
+        (
+            'subject,period,value,date\na,2024,"46,222",2024-10-01\na,2024,1.5,2024-10-01\n'
+            'a,2024,"1,5",2024-10-01\n',
+            "46,222 may be thousands or a decimal",
+        ),
+    ],
+)
+def test_audit_does_not_guess_a_value(server: LiveServer, tmp_path: Path, content: str, reason: str) -> None:
+    table = tmp_path / "figures.csv"
+    table.write_text(content)
+    done = run(server.home, "audit", table)
+    assert done.returncode == 2
+    assert reason in done.stdout.splitlines()[0]
+    assert "1 unreadable" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.rule("CLM-3")
+def test_audit_reads_a_workbook(server: LiveServer, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(["Figures of the model"])
+    sheet.append(["Subject", "Measure", "Period", "Value", "Unit", "Date"])
+    sheet.append([TICKER, "revenue", 2024, 46_222_000_000, "ZAR", date(2024, 10, 1)])
+    sheet.append([TICKER, "revenue", 2024, 46_222, "ZAR million", date(2024, 7, 15)])
+    sheet.append([TICKER, "net_margin", "FY2025", "=1/21.14", None, date(2026, 1, 31)])
+    table = tmp_path / "figures.xlsx"
+    book.save(table)
+    done = run(server.home, "audit", table)
+    first, second, third, last = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert first.startswith("look-ahead   line 4:")
+    assert "formula without a result" in second
+    assert third.startswith("supported    line 3:")
+    assert last == "1 look-ahead, 1 unreadable, 1 supported"
+    (tmp_path / "figures.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    refused = run(server.home, "audit", tmp_path / "figures.xls")
+    assert refused.returncode == 1
+    assert "figures.xls" in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -1,17 +1,13 @@
-"""Read-only commands: sources, settings, openapi, show and audit. `audit` finds the figures of a table
-that were not public on the day they were used.
-"""
+"""Read-only commands: sources, settings, openapi, show and verify."""
 
 import asyncio
-import csv
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import date, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import click
 import httpx
@@ -24,8 +20,7 @@ from sankofa.client.proofs import PROOF, stamped_at, verify, verify_digest
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.publication import signers_of
-from sankofa.model.days import parse_day
-from sankofa.model.errors import InvalidParameter, OperatorError, Problem
+from sankofa.model.errors import OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.operations.contract import Call
 from sankofa.operations.locked import ask_rows
@@ -35,68 +30,6 @@ from sankofa.settings import explain, load
 from sankofa.sources.registry import load_sources
 from sankofa.web.data import StatementTable, arrange, scaled, unit_beside
 from sankofa.web.languages import language
-
-_NEEDED: Final = ("subject", "period", "value", "date")
-_COLUMNS: Final = (*_NEEDED, "measure", "unit")
-_FINDINGS: Final = ("look-ahead", "unreadable", "restated", "contradicted", "not found", "supported")
-"""In the order of the listing."""
-
-
-class _Audited(NamedTuple):
-    """One row of the table and its finding."""
-
-    line: int
-    finding: str
-    days_early: int
-    row: dict[str, str]
-    check: dict[str, Any]
-
-    @property
-    def rank(self) -> tuple[int, int, int]:
-        return _FINDINGS.index(self.finding), -self.days_early, self.line
-
-
-@click.command("audit")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@as_json
-def audit(file: Path, as_json: bool) -> None:
-    """Check a table of figures for look-ahead: FILE is a CSV file with a row for each figure.
-
-    Its columns are subject, period, value and date (the day on which the figure was used), and if you like
-    measure and unit. A row that cannot be read is listed with the reason. Exit 1 if a figure was used before
-    it was public, else 2 if a row cannot be read.
-    """
-    rows = list(_read(file))
-    audited = sorted(asyncio.run(_audit(rows)), key=lambda one: one.rank)
-    if as_json:
-        print_json([{"line": a.line, "finding": a.finding, **a.row, "figure": a.check} for a in audited])
-    else:
-        _print_audit(audited)
-    findings = {one.finding for one in audited}
-    sys.exit(1 if "look-ahead" in findings else 2 if "unreadable" in findings else 0)
-
-
-def _read(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Raises OperatorError if the file is not a table, or lacks a column."""
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as opened:
-            table = csv.DictReader(opened)
-            names = [name.strip().lower() for name in table.fieldnames or ()]
-            if missing := [name for name in _NEEDED if name not in names]:
-                raise OperatorError(
-                    f"{file.name}: no column {', '.join(missing)}; required: {', '.join(_NEEDED)}; "
-                    "optional: measure, unit"
-                )
-            table.fieldnames = names
-            for line, row in enumerate(table, 2):
-                yield line, {name: (row[name] or "").strip() for name in _COLUMNS if name in names}
-    except (UnicodeDecodeError, csv.Error) as failure:
-        raise OperatorError(f"{file.name}: not a CSV file in UTF-8 ({failure})") from None
-
-
-async def _audit(rows: list[tuple[int, dict[str, str]]]) -> list[_Audited]:
-    with operator_call() as call:
-        return [await _audited(call, line, row) for line, row in rows]
 
 
 @contextmanager
@@ -114,59 +47,6 @@ def operator_call() -> Iterator[Call]:
 
 async def _no_pages(_: str) -> Edition:
     raise OperatorError("this command asks for no pages")
-
-
-async def _audited(call: Call, line: int, row: dict[str, str]) -> _Audited:
-    try:
-        return await _judged(call, line, row)
-    except Problem as problem:
-        return _Audited(line, "unreadable", 0, row, {"available_at": None, "detail": problem.detail})
-
-
-async def _judged(call: Call, line: int, row: dict[str, str]) -> _Audited:
-    """Raises Problem if the row is not a valid claim."""
-    try:
-        used = parse_day(row["date"])
-    except ValueError:
-        raise InvalidParameter("date", f"{row['date']!r} is not a date (YYYY-MM-DD)") from None
-    if used > call.today:
-        raise InvalidParameter("date", "a day in the future")
-    then = await _check(call, row, used)
-    if then["verdict"] == "supported":
-        return _Audited(line, "supported", 0, row, then)
-    if then["verdict"] == "supported_then":
-        return _Audited(line, "restated", 0, row, then)
-    today = await _check(call, row, call.today)
-    if today["verdict"] in ("supported", "supported_then"):
-        early = (date.fromisoformat(today["available_at"]) - used).days
-        return _Audited(line, "look-ahead", early, row, today)
-    if then["verdict"] == "contradicted":
-        return _Audited(line, "contradicted", 0, row, then)
-    return _Audited(line, "not found", 0, row, today)
-
-
-async def _check(call: Call, row: dict[str, str], day: date) -> dict[str, Any]:
-    names = ("subject", "measure", "period", "value", "unit")
-    given = {name: row[name] for name in names if row.get(name)} | {"as_of": day.isoformat()}
-    return (await ask_rows(call, "check_claim", given))[0]
-
-
-def _print_audit(audited: list[_Audited]) -> None:
-    for one in audited:
-        row, check = one.row, one.check
-        claimed = " ".join(filter(None, (row.get("measure"), row["period"], row["value"], row.get("unit"))))
-        text = f"{one.finding:<13}line {one.line}: {row['subject']} {claimed}, used on {row['date']}"
-        if one.finding == "look-ahead":
-            text += f", public on {check['available_at']} ({one.days_early} days later)"
-        elif one.finding == "unreadable":
-            text += f": {check['detail']}"
-        elif one.finding == "restated":
-            text += f", restated on {check['restated_at']}"
-        elif one.finding == "contradicted":
-            text += f", reported as {check['value']} {check['unit'] or ''}".rstrip()
-        click.echo(text + (f"; {check['source_ref']}" if check["available_at"] else ""))
-    counts = {name: sum(one.finding == name for one in audited) for name in _FINDINGS}
-    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no rows")
 
 
 @click.command("sources")

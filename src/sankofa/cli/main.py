@@ -37,7 +37,7 @@ _COMMANDS = {
     "settings": "describing:show_settings",
     "openapi": "describing:print_description",
     "show": "describing:show",
-    "audit": "describing:audit",
+    "audit": "auditing:audit",
     "verify": "describing:verify_command",
     "hooks": "hooks:hooks",
     "open": "serving:open_pages",

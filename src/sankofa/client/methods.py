@@ -61,8 +61,10 @@ class Client(Session):
         The answer is one row. `supported`: the latest figure known on `as_of` rounds to the claim as
         written. `supported_then`: only an earlier vintage does; it was restated on `restated_at`.
         `contradicted`: there is a figure, but no vintage rounds to the claim; the row shows the latest.
-        `unknown`: no figure is known for that subject, measure and period, or its unit differs. Units and
-        currencies are never guessed.
+        `unknown`: no figure is known for that subject, measure and period, or its unit differs, or several
+        figures disagree; `absent` says which. Units and currencies are never guessed. Years, quarters and
+        half-years are those of the issuer's own financial year; `period_start` and `period_end` name the
+        days.
         """
 
     @asks("/v1/contracts/{ocid}")

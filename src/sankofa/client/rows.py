@@ -89,6 +89,8 @@ class CheckRow(Row):
     available_at: Day | None
     vintage: int | None
     restated_at: Day | None
+    period_start: Day | None
+    period_end: Day | None
 
 
 class SetBy(TypedDict):

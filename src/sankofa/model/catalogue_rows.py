@@ -215,6 +215,10 @@ class CheckRow(Row, frozen=True, kw_only=True):
     available_at: Annotated[date | None, doc("Day on which the figure became public.")]
     vintage: Annotated[int | None, doc("Number of its vintage.")]
     restated_at: Annotated[date | None, doc("Day on which a later figure replaced it.")]
+    period_start: Annotated[
+        date | None, doc("First day of its period; null for a balance, metric or series.")
+    ]
+    period_end: Annotated[date | None, doc("Last day of its period, or the day of a series value.")]
 
 
 class RestatementRow(Row, frozen=True, kw_only=True):

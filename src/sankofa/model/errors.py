@@ -236,6 +236,7 @@ class Absence(msgspec.Struct, frozen=True):
 
 
 ABSENCES: Final[Mapping[str, str]] = {
+    "ambiguous": "Several organisations or figures fit, and they differ.",
     "annual_indicator": "It is an annual indicator; its dated series has another key.",
     "dated_series": "It is a series, not an annual indicator.",
     "end_of_list": "The pages of the list end here.",
@@ -247,6 +248,7 @@ ABSENCES: Final[Mapping[str, str]] = {
     "not_reported": "The organisation does not report the line item.",
     "not_yet_known": "It became known only after the requested day.",
     "nothing_known": "Nothing that matches was public on the day of the locked view.",
+    "other_unit": "The figure has another unit than the claim.",
     "outside_dates": "It has values for other dates only.",
     "unknown_code": "There is no such series or indicator.",
     "unknown_line_item": "There is no such line item.",

@@ -1,32 +1,44 @@
-"""GET /v1/check: whether a claimed figure was reported (contract: CLM-1)."""
+"""GET /v1/check: whether a claimed figure was reported (contract: CLM-1 and CLM-4)."""
 
-from collections.abc import Callable, Iterable
-from datetime import date
+from calendar import monthrange
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.format.keys import ENTITIES
+from sankofa.edition.format.keys import ENTITIES, STATEMENTS
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.issuer_figures import line_item_of
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.model.catalogue_rows import VERDICTS, CheckRow
-from sankofa.model.errors import InvalidParameter
-from sankofa.model.figures import ClaimedPeriod, ClaimedValue, read_claim, read_period
+from sankofa.model.claims import ClaimedPeriod, ClaimedValue, read_claim, read_period
+from sankofa.model.errors import Absence, InvalidParameter, Suggestion
 from sankofa.model.identifiers import FREE_ID_TYPES
+from sankofa.model.line_items import LINE_ITEMS
+from sankofa.model.periods import months_of
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
-from sankofa.operations.contract import Answer, Call, operation
-from sankofa.operations.nearest import having_name, identified
+from sankofa.operations.contract import Answer, Call, operation, printable
+from sankofa.operations.nearest import having_name, identified, line_items_meant, nearest_codes
 
 _SUPPORTED, _THEN, _CONTRADICTED, _UNKNOWN = VERDICTS
 _ID: Final = 26
-_ANNUAL: Final = "annual"
+_FULL_YEAR: Final = b'"period_type":"FY"'
+_ONE_DAY: Final = timedelta(days=1)
+_A_YEAR: Final = timedelta(days=364)
+_MONTHS: Final = {"monthly": 1, "quarterly": 3, "annual": 12}
+_MONTHS_OF: Final = {
+    None: (1, 12), "Q1": (1, 3), "Q2": (4, 6), "Q3": (7, 9), "Q4": (10, 12), "H1": (1, 6), "H2": (7, 12),
+    "9M": (1, 9),
+}  # fmt: skip
+"""The first and last month of a calendar year and of its parts."""
+_BALANCES: Final = {"Q1": "Q1", "Q2": "H1", "Q3": "9M", "Q4": "FY", "H1": "H1", "H2": "FY", "9M": "9M"}
+"""The period_type of the balance at the end of a part of a year."""
 
 
 class ClaimFigure(NamedTuple):
@@ -39,9 +51,17 @@ class ClaimFigure(NamedTuple):
     replaced_at: date | None
     source: tuple[str, str, str]
     """Reference, licence class and time of capture."""
+    period_start: date | None = None
+    period_end: date | None = None
+
+
+Reading = list[ClaimFigure]
+"""The vintages of one figure, in each of its units."""
 
 
 class _Fact(msgspec.Struct):
+    line_item: str
+    concept: str | None
     value_reported: Decimal | None
     unit: str | None
     period_start: date | None
@@ -56,6 +76,22 @@ class _Fact(msgspec.Struct):
     observed_at: str | None
 
 
+class _Chosen(msgspec.Struct):
+    """The figure of a statement."""
+
+    concept: str | None
+    period_end: date
+    period_type: str
+    sign_turned: bool
+
+
+class _Input(msgspec.Struct):
+    concept: str | None
+    period_end: date
+    vintage: int
+    value: Decimal
+
+
 class _Metric(msgspec.Struct):
     metric: str
     value: Decimal
@@ -65,9 +101,11 @@ class _Metric(msgspec.Struct):
     source_ref: str
     license_class: str
     observed_at: str | None
+    inputs: list[_Input]
 
 
 _facts = msgspec.json.Decoder(list[_Fact]).decode
+_chosen = msgspec.json.Decoder(list[_Chosen]).decode
 _metrics = msgspec.json.Decoder(list[_Metric]).decode
 
 
@@ -87,7 +125,9 @@ async def check_claim(
     The answer is one row. `supported`: the latest figure known on `as_of` rounds to the claim as written.
     `supported_then`: only an earlier vintage does; it was restated on `restated_at`. `contradicted`: there is
     a figure, but no vintage rounds to the claim; the row shows the latest. `unknown`: no figure is known for
-    that subject, measure and period, or its unit differs. Units and currencies are never guessed.
+    that subject, measure and period, or its unit differs, or several figures disagree; `absent` says which.
+    Units and currencies are never guessed. Years, quarters and half-years are those of the issuer's own
+    financial year; `period_start` and `period_end` name the days.
     """
     try:
         claim = read_claim(value, unit)
@@ -98,9 +138,16 @@ async def check_claim(
     except ValueError as failure:
         raise InvalidParameter("period", str(failure)) from None
     day = as_of or call.today
-    figures = await _figures(call, subject, measure, when, day)
-    verdict, figure = judge(claim, figures)
-    return Answer(Selection([wire.encode(_row(call, verdict, figure))], 1, truncated=False), as_of=day)
+    asked = _Question(call, subject.strip(), _spelled(measure or ""), when, day)
+    readings = await asked.readings()
+    verdict, figure = _agreed(claim, readings)
+    absent = _unsettled(claim, readings) if readings else asked.absent
+    rows = Selection([wire.encode(_row(call, verdict, figure))], 1, truncated=False)
+    return Answer(rows, as_of=day, absent=absent if verdict == _UNKNOWN else None)
+
+
+def _spelled(measure: str) -> str:
+    return "_".join(measure.lower().replace("-", " ").replace("_", " ").split())
 
 
 def judge(claim: ClaimedValue, figures: Iterable[ClaimFigure]) -> tuple[str, ClaimFigure | None]:
@@ -117,103 +164,253 @@ def judge(claim: ClaimedValue, figures: Iterable[ClaimFigure]) -> tuple[str, Cla
     return (_CONTRADICTED, latest[0]) if latest else (_UNKNOWN, None)
 
 
-async def _figures(
-    call: Call, subject: str, measure: str | None, when: ClaimedPeriod, day: date
-) -> list[ClaimFigure]:
-    if not measure:
-        return await _of_series(call, subject, when, day)
-    service_id = await _organisation(call, subject)
-    if service_id is None:
-        return []
-    if measure in slugs():
-        return await _of_metric(call, service_id, measure, when, day)
-    return await _of_line_item(call, service_id, measure, when, day)
+def _agreed(claim: ClaimedValue, readings: Iterable[Reading]) -> tuple[str, ClaimFigure | None]:
+    """The verdict that every reading gives; unknown if they differ."""
+    judged = [one for reading in readings if (one := judge(claim, reading))[0] != _UNKNOWN]
+    return judged[0] if len({verdict for verdict, _ in judged}) == 1 else (_UNKNOWN, None)
 
 
-async def _organisation(call: Call, subject: str) -> str | None:
-    """The one organisation with this identifier or exact name."""
-    text = subject.strip()
-    if len(text) == _ID and await call.edition.holds(ENTITIES, text.upper()):
-        return text.upper()
-    ids = {one.service_id for one in await identified(call, text, FREE_ID_TYPES)}
-    ids = ids or {hit.id for hit in await having_name(call, text, 20)}
-    return ids.pop() if len(ids) == 1 else None
+def _unsettled(claim: ClaimedValue, readings: list[Reading]) -> Absence:
+    """Why figures give no verdict."""
+    if any(judge(claim, reading)[0] != _UNKNOWN for reading in readings):
+        ends = sorted({f"{one.value} on {one.period_end}" for reading in readings for one in reading[-1:]})
+        return Absence("ambiguous", f"Several figures fit the period, and they differ: {', '.join(ends)}.")
+    units = sorted({one.unit or "no unit" for reading in readings for one in reading})
+    return Absence("other_unit", f"The claim cannot be compared: the figure is in {' and in '.join(units)}.")
 
 
-async def _of_line_item(
-    call: Call, service_id: str, measure: str, when: ClaimedPeriod, day: date
-) -> list[ClaimFigure]:
-    wanted = measure.encode()
-    selection = await call.edition.select(
-        "fundamentals",
-        service_id,
-        day=day.toordinal(),
-        modes=int(Mode.ALL),
-        where=lambda row: line_item_of(row) == wanted,
-    )
-    if selection is None:
-        return []
-    facts = [one for chunk in selection.lists() for one in _facts(chunk) if _is_of(when, one)]
-    if when.year is None and when.start is None:  # periods of several lengths may end on one day
-        lengths: tuple[Callable[[_Fact], bool], ...] = (
-            lambda one: one.period_type == "FY",
-            lambda one: one.period_start is None,
-        )
-        for is_meant in lengths:
-            if any(map(is_meant, facts)):
-                facts = [one for one in facts if is_meant(one)]
-                break
-        if len({one.period_start for one in facts}) > 1:
+class _Question:
+    """What a claim is about."""
+
+    def __init__(self, call: Call, subject: str, measure: str, when: ClaimedPeriod, day: date) -> None:
+        self._call, self._subject, self._measure, self._when, self._day = call, subject, measure, when, day
+        self.absent = Absence("no_match", f"No figure of that period was public on {day}.")
+        """Why there are no readings."""
+
+    async def readings(self) -> list[Reading]:
+        if not self._measure:
+            return await self._of_series()
+        service_id = await self._organisation()
+        if service_id is None:
             return []
-    return [_figure(one, one.value_reported, one.vintage, one.superseded_at) for one in facts]
+        if self._measure in slugs():
+            return await self._of_metric(service_id)
+        return await self._of_line_item(service_id)
+
+    async def _organisation(self) -> str | None:
+        """The one organisation with this identifier or exact name."""
+        text = self._subject
+        if len(text) == _ID and await self._call.edition.holds(ENTITIES, text.upper()):
+            return text.upper()
+        ids = {one.service_id for one in await identified(self._call, text, FREE_ID_TYPES)}
+        ids = ids or {hit.id for hit in await having_name(self._call, text, 20)}
+        if len(ids) == 1:
+            return ids.pop()
+        search = Suggestion("/v1/search", {"q": text}, "Find its service_id.")
+        detail = f"No organisation has the identifier or the exact name {printable(text)}."
+        if ids:
+            detail = f"{len(ids)} organisations have this name: {', '.join(sorted(ids))}."
+        self.absent = Absence("ambiguous" if ids else "unknown_organisation", detail, suggestions=(search,))
+        return None
+
+    async def _of_line_item(self, service_id: str) -> list[Reading]:
+        having = [b'"line_item":"%b"' % self._measure.encode()]
+        chosen = {}
+        if self._measure in LINE_ITEMS:
+            rows = _chosen(await self._rows(STATEMENTS, service_id, int(Mode.LATEST), having))
+            chosen = {(one.period_end, one.period_type, one.concept): one.sign_turned for one in rows}
+            having += {b'"concept":"%b"' % one.concept.encode() for one in rows if one.concept}
+        reported = _facts(await self._rows("fundamentals", service_id, int(Mode.ALL), having))
+        facts = _preferred([one for one in reported if _is_of(self._when, one)], self._measure, chosen)
+        if self._when.year is None and self._when.start is None:  # periods of several lengths end on one day
+            lengths: tuple[Callable[[_Fact], bool], ...] = (
+                lambda one: one.period_type == "FY",
+                lambda one: one.period_start is None,
+            )
+            for is_meant in lengths:
+                if any(map(is_meant, facts)):
+                    facts = [one for one in facts if is_meant(one)]
+                    break
+        if not facts:
+            self._no_figure(service_id, reported)
+            return []
+        readings: dict[tuple[date | None, date, str | None], Reading] = {}
+        for one in facts:
+            turned = chosen.get((one.period_end, one.period_type, one.concept), False)
+            own = readings.setdefault((one.period_start, one.period_end, one.concept), [])
+            own.append(_figure_of(one, turned=turned))
+        return list(readings.values())
+
+    async def _rows(self, dataset: str, service_id: str, modes: int, having: Collection[bytes]) -> bytes:
+        selection = await self._call.edition.select(
+            dataset,
+            service_id,
+            day=self._day.toordinal(),
+            modes=modes,
+            where=lambda row: any(part in row for part in having),
+        )
+        return b"[%b]" % selection.rows if selection is not None else b"[]"
+
+    def _no_figure(self, service_id: str, reported: list[_Fact]) -> None:
+        """Sets the reason why an organisation has no figure of the period."""
+        if reported:
+            ends = [one.period_end for one in reported]
+            detail = f"Its {self._measure} is of other periods, which ended from {min(ends)} to {max(ends)}."
+            self.absent = Absence("outside_dates", detail)
+        elif self._measure not in LINE_ITEMS and (near := line_items_meant([self._measure])[:3]):
+            meant = " or ".join(f"`{name}`" for name in near)
+            detail = f"No line item or metric `{self._measure}`; did you mean {meant}?"
+            self.absent = Absence("unknown_line_item", detail)
+        else:
+            every_item = Suggestion(f"/v1/fundamentals/{service_id}", {}, "Every line item it reports.")
+            detail = f"The organisation had reported no `{self._measure}` by {self._day}."
+            self.absent = Absence("not_reported", detail, suggestions=(every_item,))
+
+    async def _of_metric(self, service_id: str) -> list[Reading]:
+        """The metric as known on the last day on which the year was the latest one.
+
+        If an input was restated since, the value was replaced on that day, and its successor is unknown.
+        """
+        years = _facts(await self._rows("fundamentals", service_id, int(Mode.ALL), (_FULL_YEAR,)))
+        readings = []
+        for end in sorted({one.period_end for one in years if _is_year(self._when, one.period_end)}):
+            later = [max(one.available_at, one.period_end) for one in years if one.period_end > end]
+            day = min([self._day, *(known - _ONE_DAY for known in later)])
+            selection = await self._call.edition.select(
+                "metrics", service_id, day=day.toordinal(), modes=AS_KNOWN
+            )
+            for one in (
+                _metrics(b"[%b]" % selection.rows) if selection is not None and selection.count else ()
+            ):
+                if one.metric == self._measure and one.period_end == end:
+                    readings.append([_figure(one, one.value, 1, _restated(one.inputs, years))])
+        if readings:
+            return readings
+        ends = sorted({one.period_end for one in years})
+        detail = f"`{self._measure}` could not be computed exactly for that year as known on {self._day}."
+        self.absent = Absence("left_out", detail)
+        if not any(_is_year(self._when, end) for end in ends):
+            known = f"they ended from {ends[0]} to {ends[-1]}" if ends else "none is known"
+            self.absent = Absence("outside_dates", f"A metric is of a full year: {known}.")
+        return []
+
+    async def _of_series(self) -> list[Reading]:
+        readings = []
+        key = self._subject.upper()
+        columns = await columns_of_series(self._call.edition, key)
+        for column in columns:
+            frequency = column.split("|")[2]
+            days: dict[date, list[Any]] = {}
+            async for one in every_vintage(self._call.edition, column, self._day):
+                if _is_when(self._when, one.date, frequency):
+                    days.setdefault(one.date, []).append(one)
+            for own in days.values():
+                own.sort(key=lambda one: one.vintage)
+                later = [*(one.available_at for one in own[1:]), None]
+                readings.append(
+                    [
+                        _figure(one, one.value, one.vintage, replaced)._replace(period_end=one.date)
+                        for one, replaced in zip(own, later, strict=True)
+                    ]
+                )
+        if not columns:
+            self.absent = await self._no_series(key)
+        elif not readings:
+            kinds = " and ".join(sorted({column.split("|")[2] for column in columns}))
+            detail = f"The series is {kinds}; no value of this period was public on {self._day}."
+            self.absent = Absence("no_match", detail)
+        return readings
+
+    async def _no_series(self, key: str) -> Absence:
+        near = await nearest_codes(self._call.edition, key)
+        hint = f" Nearest: {', '.join(near)}." if near else ""
+        search = Suggestion("/v1/search", {"q": self._subject}, "Find its key.")
+        detail = (
+            f"No series {printable(self._subject)}; for a figure of an organisation give `measure`.{hint}"
+        )
+        return Absence("unknown_code", detail, suggestions=(search,))
+
+
+def _preferred(
+    facts: list[_Fact], measure: str, chosen: Mapping[tuple[date, str, str | None], bool]
+) -> list[_Fact]:
+    """The facts of the concept that a statement has for the period; else all of the line item."""
+    in_statement = {(end, period_type) for end, period_type, _ in chosen}
+    return [
+        one
+        for one in facts
+        if (
+            (one.period_end, one.period_type, one.concept) in chosen
+            if (one.period_end, one.period_type) in in_statement
+            else one.line_item == measure
+        )
+    ]
+
+
+def _restated(inputs: Iterable[_Input], facts: list[_Fact]) -> date | None:
+    """The first day on which one of the inputs was restated."""
+    used = {(one.concept, one.period_end, one.vintage, abs(one.value)) for one in inputs}
+    return min(
+        (
+            one.superseded_at
+            for one in facts
+            if one.superseded_at is not None
+            and (one.concept, one.period_end, one.vintage, abs(one.value_reported or 0)) in used
+        ),
+        default=None,
+    )
+
+
+def _figure_of(one: _Fact, *, turned: bool) -> ClaimFigure:
+    value = -one.value_reported if turned and one.value_reported is not None else one.value_reported
+    figure = _figure(one, value, one.vintage, one.superseded_at)
+    return figure._replace(period_start=one.period_start)
 
 
 def _figure(one: Any, value: Decimal | None, vintage: int, replaced_at: date | None) -> ClaimFigure:
     source = one.source_ref, one.license_class, one.observed_at or ""
-    return ClaimFigure(value, one.unit, one.available_at, vintage, replaced_at, source)
+    end = getattr(one, "period_end", None)
+    return ClaimFigure(value, one.unit, one.available_at, vintage, replaced_at, source, None, end)
 
 
 def _is_of(when: ClaimedPeriod, one: _Fact) -> bool:
+    if when.year is None:
+        return one.period_end == when.end and when.start in (None, one.period_start)
+    if when.part is None:
+        return one.period_type == "FY" and one.fiscal_year == when.year and _begins(when, one.period_end)
+    part = when.part if one.period_start is not None else _BALANCES[when.part]
+    return one.period_type == part and one.fiscal_year == when.year
+
+
+def _begins(when: ClaimedPeriod, period_end: date) -> bool:
+    return when.begins in (None, (period_end - _A_YEAR).year)
+
+
+def _is_year(when: ClaimedPeriod, period_end: date) -> bool:
+    """Whether a period is the year that ends on a day."""
     if when.year is not None:
-        return one.period_type == "FY" and one.fiscal_year == when.year
-    return one.period_end == when.end and when.start in (None, one.period_start)
+        return when.part is None and when.year == period_end.year and _begins(when, period_end)
+    lasts = when.start and when.end and months_of(when.start.toordinal(), when.end.toordinal())
+    return period_end == when.end and lasts in (None, 12)
 
 
-async def _of_metric(
-    call: Call, service_id: str, metric: str, when: ClaimedPeriod, day: date
-) -> list[ClaimFigure]:
-    """The metric for the latest full year, as computable on the day; other years have no value."""
-    selection = await call.edition.select("metrics", service_id, day=day.toordinal(), modes=AS_KNOWN)
-    if selection is None or not selection.count:
-        return []
-    return [
-        _figure(one, one.value, 1, None)
-        for one in _metrics(b"[%b]" % selection.rows)
-        if one.metric == metric and (one.period_end == when.end or one.period_end.year == when.year)
-    ]
-
-
-async def _of_series(call: Call, subject: str, when: ClaimedPeriod, day: date) -> list[ClaimFigure]:
-    figures: list[ClaimFigure] = []
-    for column in await columns_of_series(call.edition, subject.strip().upper()):
-        if when.year is not None and column.split("|")[2] != _ANNUAL:
-            continue
-        vintages: dict[date, list[Any]] = {}
-        async for one in every_vintage(call.edition, column, day):
-            if one.date.year == when.year or (
-                when.end is not None and (when.start or when.end) <= one.date <= when.end
-            ):
-                vintages.setdefault(one.date, []).append(one)
-        if when.start is not None and len(vintages) > 1:
-            continue  # no figure covers the whole period
-        for own in vintages.values():
-            own.sort(key=lambda one: one.vintage)
-            later = [*(one.available_at for one in own[1:]), None]
-            figures += [
-                _figure(one, one.value, one.vintage, replaced)
-                for one, replaced in zip(own, later, strict=True)
-            ]
-    return figures
+def _is_when(when: ClaimedPeriod, day: date, frequency: str) -> bool:
+    """Whether a value of a series, which has one day, is that of the whole period."""
+    if when.begins is not None:
+        return False
+    months = _MONTHS.get(frequency)
+    if when.year is not None:
+        first, last = _MONTHS_OF[when.part]
+        fits = when.year == day.year and first <= day.month <= last
+        return fits and last - first + 1 == months
+    if when.start is None or when.start == when.end:
+        return day == when.end
+    if months is None or when.end is None:
+        return False
+    first = (day.month - 1) // months * months + 1
+    last = first + months - 1
+    whole = date(day.year, first, 1), date(day.year, last, monthrange(day.year, last)[1])
+    return (when.start, when.end) == whole
 
 
 def _row(call: Call, verdict: str, figure: ClaimFigure | None) -> CheckRow:
@@ -228,6 +425,8 @@ def _row(call: Call, verdict: str, figure: ClaimFigure | None) -> CheckRow:
         available_at=figure.available_at,
         vintage=figure.vintage,
         restated_at=figure.replaced_at,
+        period_start=figure.period_start,
+        period_end=figure.period_end,
         source_ref=reference,
         license_class=license_class,
         observed_at=observed_at,

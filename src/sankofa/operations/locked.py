@@ -106,8 +106,7 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
     """The answer of an operation. Every surface calls this function. Raises Problem."""
     if call.lock is None:
         answer = await operation.perform(call, **arguments)
-        has_rows = answer.selection.count
-        return answer if has_rows else await _explained(operation, call, arguments, answer)
+        return await _explained(operation, call, arguments, answer)
     if operation.not_by_day:
         members: dict[str, object] = {"next_cursor": None} if "cursor" in operation.parameters else {}
         absent = Absence("nothing_known", operation.not_by_day)
@@ -127,18 +126,16 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
         force_setattr(answer, "terms", _terms(call.edition, selection.sources))
         return answer
     answer = await _of_the_day(contents, answer, call)
-    return answer if answer.selection.count else await _explained(operation, call, arguments, answer)
+    return await _explained(operation, call, arguments, answer)
 
 
 async def _explained(operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer) -> Answer:
-    """An answer, with the reason if it has no rows."""
-    if answer.selection.count:
+    """An answer, with the reason if it has no rows or is no verdict."""
+    if answer.selection.count and answer.absent is None:
         return answer
     absent = answer.absent or await absence_of(call, operation, arguments)
-    if call.lock is None:
-        leads_on = [one for one in absent.suggestions if await _leads_on(call, one)]
-        absent = replace(absent, suggestions=tuple(leads_on))
-    return replace(answer, absent=absent)
+    leads_on = [one for one in absent.suggestions if call.lock is None and await _leads_on(call, one)]
+    return replace(answer, absent=replace(absent, suggestions=tuple(leads_on)))
 
 
 async def _leads_on(call: Call, suggestion: Suggestion) -> bool:

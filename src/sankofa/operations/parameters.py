@@ -247,11 +247,13 @@ ClaimSubject = Annotated[
 ]
 ClaimMeasure = Annotated[
     str | None,
-    kinds.Text(r"^[a-z0-9_]*$", "revenue", longest=LONGEST_LINE_ITEM),
+    kinds.Text(r"^[A-Za-z0-9_ -]*$", "revenue", longest=LONGEST_LINE_ITEM),
     "A line item or metric; omitted or empty for a series.",
 ]
 ClaimPeriod = Annotated[
-    str, kinds.Text(r"^[0-9.-]{4,22}$", "2023", longest=22), "A year, a date, or START..END."
+    str,
+    kinds.Text(r"^[A-Za-z0-9 .,/-]{4,40}$", "2023", longest=40),
+    "A year (2023, FY2023, 2023/24), `Q3 2023`, `H1 2023`, `9M 2023`, a month, a date, or START..END.",
 ]
 ClaimValue = Annotated[
     str, _printable(60, "43.6bn"), "The value as people write it: 2.9bn, 291.9 million, 12%."
