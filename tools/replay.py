@@ -6,7 +6,7 @@
 
 A recording takes the sample world and, where there are any, real files through the command line, on files and
 on PostgreSQL, and asks a real server thousands of generated questions: every operation of the OpenAPI
-description in every format and tier, every MCP tool, Parquet files whole and in parts, errors of all kinds.
+description in every format and tier, every MCP tool, every dialect, Parquet files whole and in parts, errors.
 Only the command line and HTTP are used, so that it works whatever the code inside is called. The clock stands
 still and the secrets are fixed. Edition ids, entity tags, cursors and request ids may differ, nothing else.
 """
@@ -275,6 +275,7 @@ def _record(world: World, data: Path, each: int) -> None:
         asker.pages()
         asker.files()
         asker.tools(each)
+        asker.dialects(2 * each)
     click.echo(f"{world.name}: recorded", err=True)
 
 

@@ -132,6 +132,37 @@ class Asker:
                 self.ask(Question("GET", path, headers=(*headers, ("range", part)) if part else headers))
             self.ask(Question("GET", path, headers=(("x-api-key", "sample"),)))
 
+    def dialects(self, each: int) -> None:
+        """Other people's APIs, some of the questions on the locked path of a day."""
+        headers = {"x-api-key": self.keys["professional"]}
+        listed = self.http.get("/v1/series?limit=10000", headers=headers).json()["data"]
+        series = [row["series"] for row in listed if row["vintages"]]
+        values = {name: text.split(" ") for name, text in _OF_DIALECTS.items()}
+        values |= {"series_id": [*series[::3], "NONE"], "id": [",".join(series[::30]), *series[::9], "NONE"]}
+        values |= {"key": [re.sub("[^A-Za-z0-9]", "_", one) for one in values["series_id"]]}
+        values |= {"cik": [*self._registrants(), "CIK0000000001", "CIKx"]}
+        for path, names in _DIALECTS.items():
+            for _ in range(each):
+                few = self.chance.sample(names.split(), self.chance.randint(0, min(5, len(names.split()))))
+                chosen = [one.strip("+") for one in names.split() if one in few or "+" in one]
+                drawn = {name: self._mostly(own) for name, own in values.items()}
+                query = {name: drawn[name.lower()] for name in chosen}
+                inside = path.format(**drawn)
+                day = self.chance.choice(("", "", f"/at/{self.chance.choice(_DAYS)}"))
+                headers = {"accept": self.chance.choice(_SDMX) if "sdmx" in path else "*/*"}
+                headers["x-api-key"] = self.chance.choice(TIERS[:4])
+                self.ask(Question("GET", day + inside, tuple(query.items()), tuple(headers.items())))
+
+    def _mostly(self, values: list[str]) -> str:
+        """One of these; seldom the last, which is often not valid."""
+        return self.chance.choice(values[:-1] if self.chance.random() < 0.9 else values)
+
+    def _registrants(self) -> list[str]:
+        """The organisations of this world with a CIK, as the SEC's API writes it."""
+        headers = {"x-api-key": self.keys["professional"]}
+        found = self.http.get("/sec/files/company_tickers.json", headers=headers).json()
+        return sorted({f"CIK{row['cik_str']:010d}" for row in found.values()})
+
     def tools(self, each: int) -> None:
         """Every MCP tool, by messages that need no session."""
         listed = json.loads(self._message("tools/list", {}).body)["result"]["tools"]
@@ -216,3 +247,72 @@ _VALUES: dict[str, list[str]] = {
     "file": ["procurement-demand.parquet", "af-fund-fundamentals.parquet", "none.parquet"],
     "cursor": ["A" * 40],
 }
+_DIALECTS = {
+    "/fred/series": "+series_id realtime_start realtime_end file_type",
+    "/fred/series/observations": "+series_id realtime_start realtime_end file_type output_type vintage_dates "
+    "units frequency aggregation_method observation_start observation_end limit offset sort_order",
+    "/fred/series/vintagedates": "+series_id realtime_start realtime_end file_type limit offset sort_order",
+    "/fred/series/release": "+series_id realtime_end file_type",
+    "/fred/series/search": "+search_text file_type limit offset sort_order order_by",
+    "/fred/graph/fredgraph.csv": "+id cosd coed vintage_date",
+    "/worldbank/v2/country/{country}/indicator/{indicator}": "date mrv mrnev per_page page source format",
+    "/worldbank/v2/country/{country}": "per_page page",
+    "/worldbank/v2/indicator/{indicator}": "format source",
+    "/worldbank/v2/sources/2/country/{country}/series/{indicator}/time/{date}": "per_page page",
+    "/sec/api/xbrl/companyfacts/{cik}.json": "",
+    "/sec/api/xbrl/companyconcept/{cik}/{tag}.json": "",
+    "/sec/api/xbrl/frames/{tag}/{unit}/{period}.json": "",
+    "/sec/submissions/{cik}.json": "",
+    "/sec/files/company_tickers.json": "",
+    "/sdmx/structure/{structure}/SANKOFA": "references",
+    "/sdmx/data/dataflow/SANKOFA/MACRO/1.0.0/*.*.{key}": "startPeriod endPeriod asOf updatedAfter "
+    "firstNObservations lastNObservations includeHistory dimensionAtObservation labels",
+    "/sdmx/availability/dataflow/SANKOFA/MACRO/1.0.0/*.*.{key}": "references",
+    "/delta-sharing/shares/sankofa/{delta}": "",
+}
+"""The paths of dialects, and their parameters; those with a plus are always sent."""
+_OF_DIALECTS = {
+    "realtime_start": "2018-08-01 2021-03-31 1776-07-04 2024-06-30 x",
+    "realtime_end": "2024-06-30 2026-01-01 9999-12-31 2999-01-01",
+    "vintage_dates": "2024-06-30 2018-08-01,2021-03-31 2026-01-01,2024-06-30,2010-02-28 x",
+    "vintage_date": "2024-06-30 2018-08-01 x",
+    "file_type": "json json xml xml txt",
+    "output_type": "1 1 2 3 4 5",
+    "units": "lin lin chg ch1 pch pc1 pca cch cca log x",
+    "frequency": "m q a sa w wem d x",
+    "aggregation_method": "avg sum eop x",
+    **dict.fromkeys(
+        ("observation_start", "observation_end", "cosd", "coed"), "2015-01-01 2020-06-30 2023-12-31"
+    ),
+    "limit": "1 3 100 100000 0",
+    "offset": "0 2 50",
+    "sort_order": "asc desc desc x",
+    "search_text": "cpi population exchange fx.eur.zar",
+    "order_by": "search_rank title frequency observation_end x",
+    "country": "ZA GHA NG ZA;NG all XX",
+    "indicator": "NY.GDP.MKTP.CD SP.POP.TOTL NY.GDP.MKTP.CD;SP.POP.TOTL x",
+    "date": "all 2015 2010:2019 YR2012;YR2014 x",
+    **dict.fromkeys(("mrv", "mrnev"), "1 2 5 0"),
+    "per_page": "1 7 1000 0",
+    "page": "1 2 0",
+    "source": "2 2 3",
+    "format": "json json xml",
+    "tag": "us-gaap/Assets us-gaap/Revenues ifrs-full/Revenue us-gaap/NetIncomeLoss sankofa/assets us-gaap/X",
+    "unit": "USD ZAR NGN USD-per-shares",
+    "period": "CY2019 CY2020Q4I CY2022Q4I CY2020Q1 x",
+    "structure": "* dataflow datastructure codelist conceptscheme agencyscheme",
+    "references": "none all x",
+    "startperiod": "2015 2020-06 2023-01-01 x",
+    "endperiod": "2020 2024-06 2023-12-31 x",
+    "asof": "2024-06-30T00:00:00Z 2018-08-01 2999-01-01",
+    "updatedafter": "2018-08-01 2024-06-30T12:00:00Z x",
+    **dict.fromkeys(("firstnobservations", "lastnobservations"), "0 1 5 x"),
+    "includehistory": "true false x",
+    "dimensionatobservation": "AllDimensions TIME_PERIOD x",
+    "labels": "id both name x",
+    "delta": "schemas all-tables schemas/af-fund/tables/af-fund-fundamentals/metadata schemas/x",
+}
+_SDMX = [
+    *(f"application/vnd.sdmx.{kind};version=2.0.0" for kind in ("data+json", "data+csv", "structure+json")),
+    "*/*",
+]
