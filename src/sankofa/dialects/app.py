@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from msgspec.structs import replace
 
 from sankofa.access.keys import presented_key
-from sankofa.access.owner import A_DIALECT, FOLDER, IS_FULL_KEY, LINK, is_link
+from sankofa.access.owner import A_DIALECT, IS_FULL_KEY, LINK, is_link
 from sankofa.access.tiers import Grant, grant
 from sankofa.dialects.contract import (
     Dialect,
@@ -65,49 +65,46 @@ class DialectsApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         root = root_of(scope["path"])
         exchange = _DialectExchange(self._service, scope, self._by_root[root], root)
-        reply = await exchange.respond(receive, self._nobody)
-        await exchange.answer(Response(reply.status, [*reply.headers], reply.body), receive, send)
+        await exchange.answer(await exchange.respond(receive, self._nobody), receive, send)
 
 
 class _DialectExchange(Exchange):
     def __init__(self, service: Service, scope: Scope, dialect: Dialect, root: str) -> None:
-        super().__init__(service, scope, f"dialect:{dialect.name}")
+        super().__init__(service, scope, dialect.operation)
         self._dialect = dialect
         self._root = root
         self._presented = ""
-        self._request = DialectRequest(scope["method"], root, "", (), {})
+        self._request: DialectRequest | None = None
 
-    async def respond(self, receive: Receive, nobody: Grant) -> DialectReply:
-        """The reply with all header fields except Content-Length."""
+    async def respond(self, receive: Receive, nobody: Grant) -> Response:
+        """The answer with all header fields except Content-Length."""
         try:
             return await self._answer(receive, nobody)
         except Exception as failure:
             return self._refuse(await self.service.refusal(failure, self._as_key(), self.request_id))
 
-    async def _answer(self, receive: Receive, nobody: Grant) -> DialectReply:
+    async def _answer(self, receive: Receive, nobody: Grant) -> Response:
         scope, dialect, service = self.scope, self._dialect, self.service
         head = check_request(scope)
-        self._request, in_query = self._read()
-        if scope.get(AT) == NO_DAY:
+        request, in_query = self._read(head)
+        at = scope.get(AT)
+        if at == NO_DAY:
             raise NotFound("No such day: /at/ takes a date as YYYY-MM-DD, today's at the latest.")
         if scope["method"] == "OPTIONS":
-            return DialectReply(b"", status=204, headers=((b"allow", ", ".join(dialect.methods).encode()),))
+            return Response(204, [(b"allow", ", ".join(dialect.methods).encode())])
         if scope["method"] not in dialect.methods:
             raise MethodNotAllowed(", ".join(dialect.methods))
         self.site = await service.domains.site(head.host)
         granted = nobody if dialect.open else await self._authenticate(head, in_query)
         if scope["method"] == "POST":
             body = await read_body(receive, _LARGEST_BODY, _BODY_SECONDS)
-            self._request = replace(self._request, body=body)
-        self._request = replace(self._request, root_url=self.site.base_url + self._prefix() + self._root)
-        at = scope.get(AT)
+            request = self._request = replace(request, body=body)
         now = service.clock()
         lock = narrower(at, granted, now)
         if dialect.open and (sent := await service.lock_sent(head.keys, head.authorizations)):
             lock = sent if lock is None else min(lock, sent)
-        edition = locked(service.edition.get(), lock)
         call = Call(
-            edition,
+            locked(service.edition.get(), lock),
             granted,
             lock or now.date(),
             service.cursors,
@@ -116,9 +113,9 @@ class _DialectExchange(Exchange):
             service.edition.to_compare,
             usage=self.usage,
         )
-        return await self._cached(DialectQuestion(self._request, call, service))
+        return await self._cached(DialectQuestion(request, call, service), head)
 
-    def _read(self) -> tuple[DialectRequest, str | None]:
+    def _read(self, head: Head) -> tuple[DialectRequest, str | None]:
         """The request without its key, and the key from the query."""
         scope, key_parameter = self.scope, self._dialect.key_parameter
         try:
@@ -131,17 +128,22 @@ class _DialectExchange(Exchange):
             raise BadRequest(
                 f"The query is not valid UTF-8, or has more than {_MOST_FIELDS} fields."
             ) from None
-        keys = [value for name, value in pairs if name == key_parameter] if key_parameter else []
+        keys, values = list[str](), dict[str, list[str]]()
+        for name, value in pairs:
+            if key_parameter and name == key_parameter:
+                keys.append(value)
+            elif name in values:
+                values[name].append(value)
+            else:
+                values[name] = [value]
         if len(keys) > 1:
             raise Unauthorized(f"Send exactly one {key_parameter}.")
-        query = tuple((name, value) for name, value in pairs if name != key_parameter or not key_parameter)
+        if keys:
+            pairs = [pair for pair in pairs if pair[0] != key_parameter]
         path = scope["path"][len(self._root) :].removeprefix("/")
-        values: dict[str, list[str]] = {}
-        for name, value in query:
-            values.setdefault(name, []).append(value)
-        headers = dict(scope["headers"])
-        request = DialectRequest(scope["method"], self._root, path, query, headers, values=values)
-        return request, keys[0] if keys else None
+        accept = head.accept.decode("latin-1")
+        self._request = DialectRequest(scope["method"], self._root, path, tuple(pairs), accept, values=values)
+        return self._request, keys[0] if keys else None
 
     async def _authenticate(self, head: Head, in_query: str | None) -> Grant:
         """The grant of the key or the link; the request is counted against it."""
@@ -170,60 +172,60 @@ class _DialectExchange(Exchange):
         header = (b"x-api-key", self._presented.encode("latin-1", "replace"))
         return {**self.scope, "headers": [*self.scope["headers"], header]}
 
-    def _prefix(self) -> str:
-        at, opens = self.scope.get(AT), self.scope.get(LINK)
-        inside = "" if at is None else f"/at/{at}"
-        return f"{inside}{FOLDER}{self._presented}" if opens == A_DIALECT else inside
-
-    async def _cached(self, question: DialectQuestion) -> DialectReply:
+    async def _cached(self, question: DialectQuestion, head: Head) -> Response:
         """The answer, from the cache if possible."""
         request, call = question.request, question.call
-        accepted = request.headers.get(b"accept-encoding", b"")
+        if request.method == "POST":
+            return self._of(await self._dialect.answer(question))
         key: Hashable = (
             call.edition.id,
-            request.root_url,
+            call.base_url,
+            request.root,
             request.path,
             request.query,
-            request.accept,
-            accepted,
+            head.accept,
+            head.accept_encoding,
             call.grant.tier,
             call.grant.row_cap,
             call.today,
         )
-        if request.method == "POST":
-            return self._with_headers(await self._dialect.answer(question))
         known = self.service.answers.get(key)
         if known is None:
             reply = await self._dialect.answer(question)
             if reply.status != 200 or not reply.cached:
-                return self._with_headers(reply)
-            tag = body_digest(reply.body)
-            headers: Headers = [(b"content-type", reply.content_type.encode()), *reply.headers]
-            headers.append((b"etag", f'"{tag}"'.encode()))
-            body = reply.body
-            if (encoding := choose_encoding(accepted, len(body))) is not None:
+                return self._of(reply)
+            tag, body = body_digest(reply.body), reply.body
+            headers = [
+                (b"content-type", reply.content_type.encode()),
+                *reply.headers,
+                (b"etag", f'"{tag}"'.encode()),
+            ]
+            if (encoding := choose_encoding(head.accept_encoding, len(body))) is not None:
                 body = await compressed(body, encoding)
                 headers.append((b"content-encoding", encoding.encode()))
-            known = CachedAnswer(headers, body)
+            known = CachedAnswer(headers, body, tag)
             self.service.answers.offer(key, known)
-        held = request.headers.get(b"if-none-match", b"").split(b",")
-        if dict(known.headers)[b"etag"] in [one.strip().removeprefix(b"W/") for one in held]:
-            return DialectReply(b"", status=304, headers=(*known.headers, *self._of_key()))
-        return DialectReply(known.body, status=200, headers=(*known.headers, *self._of_key()))
+        headers = [*known.headers, *self._of_key()]
+        if head.if_none_match:
+            held = [one.strip().removeprefix(b"W/") for one in head.if_none_match.split(b",")]
+            if f'"{known.tag}"'.encode() in held:
+                return Response(304, headers)
+        return Response(200, headers, known.body)
 
-    def _with_headers(self, reply: DialectReply) -> DialectReply:
-        headers = ((b"content-type", reply.content_type.encode()), *reply.headers, *self._of_key())
-        return reply._replace(headers=headers)
+    def _of(self, reply: DialectReply) -> Response:
+        headers = [(b"content-type", reply.content_type.encode()), *reply.headers, *self._of_key()]
+        return Response(reply.status, headers, reply.body)
 
     def _of_key(self) -> Headers:
         if self._dialect.open:
             return [(b"cache-control", b"public, max-age=300"), _VARY]
-        return [*(self.usage.headers if self.usage else []), PRIVATE, _VARY]
+        return [*(self.usage.headers if self.usage else ()), PRIVATE, _VARY]
 
-    def _refuse(self, problem: Problem) -> DialectReply:
+    def _refuse(self, problem: Problem) -> Response:
         self.problem = problem.slug
-        reply = self._dialect.refuse(problem, self._request)
+        asked = self._request or DialectRequest(self.scope["method"], self._root, "", ())
+        reply = self._dialect.refuse(problem, asked)
         fields = problem_headers(problem, self.site.base_url + RESOURCE_METADATA)
         quota = self._of_key() if self.usage else [NO_STORE]
-        headers = ((b"content-type", reply.content_type.encode()), *reply.headers, *fields, *quota)
-        return reply._replace(headers=headers)
+        headers = [(b"content-type", reply.content_type.encode()), *reply.headers, *fields, *quota]
+        return Response(reply.status, headers, reply.body)

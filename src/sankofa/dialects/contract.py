@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -45,7 +45,7 @@ class DialectReply(NamedTuple):
     """Whether the answer stays the same until the next edition or the next day."""
 
 
-class DialectRequest(msgspec.Struct, frozen=True):
+class DialectRequest(msgspec.Struct, frozen=True, gc=False):
     """A request as a dialect sees it; also used to write errors."""
 
     method: str
@@ -55,12 +55,10 @@ class DialectRequest(msgspec.Struct, frozen=True):
     """The path after the root, without its first slash, decoded."""
     query: tuple[tuple[str, str], ...]
     """The query parameters in order, without the key."""
-    headers: Mapping[bytes, bytes]
+    accept: str = "*/*"
     body: bytes = b""
     values: Mapping[str, list[str]] = {}
     """The query parameters by name."""
-    root_url: str = ""
-    """The address of the root for this client, with `/at/DAY` and its link."""
 
     def given(self, name: str, otherwise: str = "") -> str:
         """The value of a parameter, or `otherwise` if missing. Raises InvalidParameter if repeated."""
@@ -71,14 +69,15 @@ class DialectRequest(msgspec.Struct, frozen=True):
 
     def chosen(self, name: str, words: Iterable[str], otherwise: str) -> str:
         """One of these words. Raises InvalidParameter."""
-        text = self.given(name)
-        if text and text not in words:
+        if name not in self.values or not (text := self.given(name)):
+            return otherwise
+        if text not in words:
             raise InvalidParameter(name, f"expected one of {', '.join(words)}")
-        return text or otherwise
+        return text
 
     def number(self, name: str, otherwise: int, least: int, most: int) -> int:
         """A whole number within bounds. Raises InvalidParameter."""
-        if not (text := self.given(name)):
+        if name not in self.values or not (text := self.given(name)):
             return otherwise
         if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
             raise InvalidParameter(name, f"expected a whole number from {least} to {most}")
@@ -86,8 +85,9 @@ class DialectRequest(msgspec.Struct, frozen=True):
 
     def day(self, name: str) -> date | None:
         """A day; None if the parameter is missing. Raises InvalidParameter."""
-        text = self.given(name)
-        return self.read_day(name, text) if text else None
+        if name not in self.values or not (text := self.given(name)):
+            return None
+        return self.read_day(name, text)
 
     @staticmethod
     def read_day(name: str, text: str) -> date:
@@ -95,10 +95,6 @@ class DialectRequest(msgspec.Struct, frozen=True):
             return parse_day(text.strip())
         except ValueError as failure:
             raise InvalidParameter(name, str(failure)) from None
-
-    @property
-    def accept(self) -> str:
-        return self.headers.get(b"accept", b"").decode("latin-1")
 
 
 class DialectQuestion(NamedTuple):
@@ -163,6 +159,11 @@ class Dialect:
     key_parameter: str = ""
     """The query parameter for keys; it accepts only link keys."""
     methods: tuple[str, ...] = ("GET", "HEAD")
+    operation: str = field(init=False)
+    """The name that its requests are logged and counted under."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operation", f"dialect:{self.name}")
 
 
 @cache

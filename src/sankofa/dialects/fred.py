@@ -59,6 +59,8 @@ from sankofa.operations.contract import printable
 _XML: Final = "text/xml; charset=UTF-8"
 _CSV: Final = "text/csv; charset=utf-8"
 _FIRST_DAY: Final = date(1776, 7, 4)
+_EARLIEST: Final = "1600-01-01"
+_LATEST: Final = str(LAST_DAY)
 _ROWS: Final = 100_000
 """The `limit` of observations if none is sent; a longer series is sent whole."""
 _BYTES_OF_A_ROW: Final = 90
@@ -79,10 +81,9 @@ async def answer(question: DialectQuestion) -> DialectReply:
     if endpoint is None:
         raise NotFound(f"No such path; there are {', '.join(_ENDPOINTS)}.")
     perform, names = endpoint
-    taken = (*_TAKEN, *names.split())
-    for name, _ in request.query:
-        if name not in taken:
-            raise InvalidParameter(printable(name), f"no such parameter; expected one of: {', '.join(taken)}")
+    if not names.keys() >= request.values.keys():
+        name = next(name for name in request.values if name not in names)
+        raise InvalidParameter(printable(name), f"no such parameter; expected one of: {', '.join(names)}")
     return await perform(question)
 
 
@@ -172,8 +173,8 @@ async def _observations(question: DialectQuestion) -> DialectReply:
     order = request.chosen("sort_order", ("asc", "desc"), "asc")
     echo = {
         **period.echo(),
-        "observation_start": request.day("observation_start") or date(1600, 1, 1),
-        "observation_end": request.day("observation_end") or LAST_DAY,
+        "observation_start": request.day("observation_start") or _EARLIEST,
+        "observation_end": request.day("observation_end") or _LATEST,
         "units": request.chosen("units", UNITS, "lin"),
         "output_type": form,
         "file_type": request.given("file_type") or "xml",
@@ -183,39 +184,42 @@ async def _observations(question: DialectQuestion) -> DialectReply:
     values = {} if row is None else await _known(question, key, period, form)
     if row is None or not values:  # unknown, or not known yet
         _, row = await _asked_series(question, period)
-    rows = await in_thread_if_large(
-        _BYTES_OF_A_ROW * len(values), _computed, request, values, key, row, period, echo
-    )
-    return await _page(question, "observations", "observation", echo, rows, _ROWS)
+    size = _BYTES_OF_A_ROW * len(values)
+    return await in_thread_if_large(size, _observed, question, values, key, row, period, echo)
 
 
-def _computed(
-    request: DialectRequest,
+def _observed(
+    question: DialectQuestion,
     known: History | list[str],
     key: str,
     row: ListedSeries,
     period: RealTimePeriod,
     echo: Row,
-) -> list[Any]:
+) -> DialectReply:
     """The values in the requested units, frequency and order."""
-    own, form, units = SHORT[row.frequency], echo["output_type"], echo["units"]
+    request, form, units = question.request, echo["output_type"], echo["units"]
+    own = SHORT[row.frequency]
     frequency = request.chosen("frequency", AGGREGATIONS, own)
     method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
-    first, last = echo["observation_start"], echo["observation_end"]
+    first, last = str(echo["observation_start"]), str(echo["observation_end"])
     rows: list[Any]
     if isinstance(known, list) and units == "lin" and frequency == own:
-        rows = known[bisect_left(known, str(first)) : bisect_right(known, f"{last}~")]
+        rows = known
+        if (first, last) != (_EARLIEST, _LATEST):
+            rows = known[bisect_left(known, first) : bisect_right(known, f"{last}~")]
     else:
         values = _history(known, period.known)
         if frequency != own:
             values = aggregated(values, own, frequency, method)
         values = transformed(values, units, frequency)
-        values = {at: steps for at, steps in values.items() if first <= at <= last}
+        values = {at: steps for at, steps in values.items() if first <= str(at) <= last}
         if form in (2, 3):
             rows = by_vintage_date(key, values, period, only_new=form == 3)
         else:
             rows = by_period(values, period, only_first=form == 4)
-    return rows if echo["sort_order"] == "asc" else rows[::-1]
+    if echo["sort_order"] == "desc":
+        rows.reverse()
+    return _page(question, "observations", "observation", echo, rows, _ROWS)
 
 
 async def _known(
@@ -246,7 +250,10 @@ async def _vintage_dates(question: DialectQuestion) -> DialectReply:
     if order == "desc":
         days.reverse()
     echo = {**period.echo(), "order_by": "vintage_date", "sort_order": order}
-    return await _page(question, "vintage_dates", "vintage_date", echo, days, 10_000)
+    size = _BYTES_OF_A_ROW * len(days)
+    return await in_thread_if_large(
+        size, _page, question, "vintage_dates", "vintage_date", echo, days, 10_000
+    )
 
 
 async def _search(question: DialectQuestion) -> DialectReply:
@@ -339,7 +346,7 @@ async def _graph(question: DialectQuestion) -> DialectReply:
     return DialectReply(("\n".join(lines) + "\n").encode(), _CSV)
 
 
-async def _page(
+def _page(
     question: DialectQuestion, root: str, element: str, echo: Row, rows: list[Any], default: int
 ) -> DialectReply:
     """The rows from `offset` on, at most `limit`; all without a `limit`."""
@@ -348,11 +355,12 @@ async def _page(
     offset, most = request.number("offset", 0, 0, 10**8), request.number("limit", default, 1, _ROWS)
     if offset:
         question.call.grant.requires_paid("offset")
-    shown = rows[offset : offset + most] if request.given("limit") else rows[offset:]
+    shown = rows
+    if offset or len(rows) > most:
+        shown = rows[offset : offset + most] if request.given("limit") else rows[offset:]
     question.refuse_cut(sum(len(row) - 1 for row in shown) if by_day else len(shown))
     sizes = {"count": len(rows), "offset": offset, "limit": most}
-    size = _BYTES_OF_A_ROW * len(shown)
-    return await in_thread_if_large(size, _written, request, root, element, {**echo, **sizes}, shown)
+    return _written(request, root, element, {**echo, **sizes}, shown)
 
 
 def _written(
@@ -360,19 +368,21 @@ def _written(
 ) -> DialectReply:
     """Rows in the format of `file_type`, by default XML. Raises InvalidParameter."""
     file_type = request.given("file_type", "xml")
-    figures = rows if rows and isinstance(rows[0], str) else None
-    start, end = str(attributes.get("realtime_start")), str(attributes.get("realtime_end"))
+    figures: list[str] = rows if rows and isinstance(rows[0], str) else []
+    start, end = attributes.get("realtime_start"), attributes.get("realtime_end")
     if file_type == "json":
-        if figures:
-            rows = [PeriodValue(start, end, one[:_DATE], one[_DATE + 1 :]) for one in figures]
-        return DialectReply(msgspec.json.encode({**attributes, root: rows}), JSON)
+        if not figures:
+            return DialectReply(msgspec.json.encode({**attributes, root: rows}), JSON)
+        opening = f'{{"realtime_start":"{start}","realtime_end":"{end}","date":"'
+        listed = _joined(figures, opening, '","value":"', '"},')
+        head = msgspec.json.encode(attributes).removesuffix(b"}")
+        return DialectReply(b'%b,"%b":[%b]}' % (head, root.encode(), listed.encode()), JSON)
     if file_type != "xml":
         raise InvalidParameter("file_type", "expected xml or json")
     children: Iterable[str] = ()
     if figures:
         opening = f'<{element} realtime_start="{start}" realtime_end="{end}" date="'
-        values = "\n".join(figures).replace(" ", '" value="').replace("\n", f'"/>\n{opening}')
-        children = (f'{opening}{values}"/>',)
+        children = (_joined(figures, opening, '" value="', '"/>\n'),)
     elif rows and isinstance(rows[0], PeriodValue):
         children = [
             f'<{element} realtime_start="{row.realtime_start}" realtime_end="{row.realtime_end}" '
@@ -386,17 +396,26 @@ def _written(
     return DialectReply(xml_document(root, attributes, children), _XML)
 
 
+def _joined(figures: list[str], opening: str, middle: str, closing: str) -> str:
+    """Each date and figure with text before, between and after them, and no character after the last."""
+    lines = "\n".join(figures).replace(" ", middle).replace("\n", closing + opening)
+    return f"{opening}{lines}{closing[:-1]}"
+
+
 _TAKEN: Final = ("series_id", "realtime_start", "realtime_end", "file_type")
 _PAGED: Final = "limit offset sort_order"
 _SELECTED: Final = "observation_start observation_end units frequency aggregation_method"
 _SEARCHED: Final = "search_text search_type order_by filter_variable filter_value"
 _ENDPOINTS: Final = {
-    "series": (_series, ""),
-    "series/observations": (_observations, f"{_PAGED} {_SELECTED} output_type vintage_dates"),
-    "series/vintagedates": (_vintage_dates, _PAGED),
-    "series/search": (_search, f"{_PAGED} {_SEARCHED}"),
-    "series/release": (_release, ""),
-    "graph/fredgraph.csv": (_graph, "id cosd coed vintage_date"),
+    path: (perform, dict.fromkeys((*_TAKEN, *names.split())))
+    for path, perform, names in (
+        ("series", _series, ""),
+        ("series/observations", _observations, f"{_PAGED} {_SELECTED} output_type vintage_dates"),
+        ("series/vintagedates", _vintage_dates, _PAGED),
+        ("series/search", _search, f"{_PAGED} {_SEARCHED}"),
+        ("series/release", _release, ""),
+        ("graph/fredgraph.csv", _graph, "id cosd coed vintage_date"),
+    )
 }
 """The function of each path, and its parameters besides the common ones."""
 DIALECT: Final = Dialect("fred", ("/fred",), answer, refuse, key_parameter="api_key")

@@ -269,7 +269,8 @@ class RealTimePeriod(NamedTuple):
     """The requested days of the period; empty for all."""
 
     def echo(self) -> dict[str, object]:
-        return {"realtime_start": self.start, "realtime_end": self.end}
+        start = str(self.start)
+        return {"realtime_start": start, "realtime_end": start if self.start == self.end else str(self.end)}
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.dialects.contract import JSON, Dialect, DialectQuestion, DialectReply, DialectRequest, Row
-from sankofa.edition.format.issuer_pages import COMPANY_FACTS, company_facts_on
+from sankofa.edition.format.issuer_pages import COMPANY_FACTS, company_facts_on, concepts_on
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
@@ -75,34 +75,27 @@ async def _registrant(question: DialectQuestion, text: str) -> tuple[str, int, s
     return own.service_id, int(number), own.legal_name or ""
 
 
-async def _facts(question: DialectQuestion, service_id: str) -> dict[str, dict[str, Row]]:
-    """Every figure of an issuer known on the day of the view, by taxonomy and tag, then by unit."""
-    block = await question.call.edition.index_block(COMPANY_FACTS, service_id)
-    facts: dict[str, dict[str, Row]] = {}
-    if block is not None:
-        for taxonomy, tag, unit, label, figures in company_facts_on(block, question.call.today.toordinal()):
-            concept = facts.setdefault(taxonomy, {}).setdefault(tag, {})
-            if not concept:
-                concept |= {"label": label, "description": "", "units": {}}
-            concept["units"][unit] = msgspec.Raw(b"[%b]" % figures)
-    return facts
-
-
 async def _company_facts(question: DialectQuestion, registrant: str) -> DialectReply:
     service_id, number, name = await _registrant(question, registrant)
-    facts = await _facts(question, service_id)
-    return DialectReply(_encode({"cik": number, "entityName": name, "facts": facts}), JSON)
+    block = await question.call.edition.index_block(COMPANY_FACTS, service_id)
+    facts = b"{}" if block is None else company_facts_on(block, question.call.today.toordinal())
+    body = b'{"cik":%d,"entityName":%b,"facts":%b}' % (number, _encode(name), facts)
+    return DialectReply(body, JSON)
 
 
 async def _company_concept(
     question: DialectQuestion, registrant: str, taxonomy: str, tag: str
 ) -> DialectReply:
     service_id, number, name = await _registrant(question, registrant)
-    concept = (await _facts(question, service_id)).get(taxonomy, {}).get(tag)
-    if concept is None:
+    block = await question.call.edition.index_block(COMPANY_FACTS, service_id)
+    known = () if block is None else concepts_on(block, question.call.today.toordinal())
+    own = [one for one in known if (one.taxonomy, one.tag) == (taxonomy, tag)]
+    if not own:
         raise NotFound(f"{name} reported no {taxonomy}:{tag}.")
     head = {"cik": number, "taxonomy": taxonomy, "tag": tag, "entityName": name}
-    return DialectReply(_encode({**head, **concept}), JSON)
+    units = {one.unit: msgspec.Raw(one.figures) for one in own}
+    body = {**head, "label": own[0].label, "description": "", "units": units}
+    return DialectReply(_encode(body), JSON)
 
 
 async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:

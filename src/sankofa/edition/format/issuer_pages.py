@@ -223,7 +223,7 @@ _FIGURE_BREAK: Final = b",\n"
 
 
 class _StoredConcept(msgspec.Struct, frozen=True, array_like=True):
-    """The figures of one concept in one unit, and the byte where they end in the whole text."""
+    """One concept in one unit, and the bytes of its figures within the text."""
 
     taxonomy: str
     tag: str
@@ -232,6 +232,7 @@ class _StoredConcept(msgspec.Struct, frozen=True, array_like=True):
     newest: int
     known: bytes
     """The day from which on each figure is known, as 32-bit numbers."""
+    begin: int
     end: int
 
 
@@ -246,37 +247,78 @@ class CompanyConcept(NamedTuple):
     """The day from which on each is known, and the figure as JSON."""
 
 
+class KnownConcept(NamedTuple):
+    """One concept in one unit, and its figures as JSON between brackets."""
+
+    taxonomy: str
+    tag: str
+    unit: str
+    label: str
+    figures: bytes
+
+
 def pack_company_facts(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """One block has a list of concepts and their text, from `company_facts`."""
+    """One block has the newest day, a list of concepts, and the text of all, from `company_facts`."""
     concepts, text = entries
     yield concepts.row, text.row
 
 
-def company_facts(concepts: Iterable[CompanyConcept]) -> tuple[Entry, Entry]:
-    """The concepts of an issuer, to be stored."""
-    stored, parts, end = list[_StoredConcept](), list[bytes](), 0
-    for taxonomy, tag, unit, label, figures in concepts:
-        known = array("i", [day for day, _ in figures])
-        parts.append(_FIGURE_BREAK.join([figure for _, figure in figures]))
-        end += len(parts[-1])
-        stored.append(_StoredConcept(taxonomy, tag, unit, label, max(known), known.tobytes(), end))
-    return Entry(_write_concepts(stored)), Entry(b"".join(parts))
+def company_facts(concepts: Sequence[CompanyConcept]) -> tuple[Entry, Entry]:
+    """The concepts of an issuer in order, to be stored."""
+    written = [
+        KnownConcept(*one[:-1], b"[%b]" % _FIGURE_BREAK.join([figure for _, figure in one.figures]))
+        for one in concepts
+    ]
+    text = _facts_text(written)
+    stored, end = list[_StoredConcept](), 0
+    for one, (taxonomy, tag, unit, label, figures) in zip(concepts, written, strict=True):
+        days = array("i", [day for day, _ in one.figures])
+        begin = text.index(figures, end)
+        end = begin + len(figures)
+        stored.append(_StoredConcept(taxonomy, tag, unit, label, max(days), days.tobytes(), begin, end))
+    newest = max((one.newest for one in stored), default=0)
+    return Entry(_NEWEST.pack(newest) + _write_concepts(stored)), Entry(text)
 
 
-def company_facts_on(block: Block, day: int) -> Iterator[tuple[str, str, str, str, bytes]]:
-    """Taxonomy, tag, unit and label of each concept, and its figures that were known on a day."""
-    concepts, text = block
-    start = 0
-    for one in _read_concepts(concepts):
-        figures = bytes(text[start : one.end])
-        start = one.end
+def _facts_text(concepts: Iterable[KnownConcept]) -> bytes:
+    """The concepts as a JSON object by taxonomy, tag and unit."""
+    parts: list[bytes] = []
+    taxonomy = tag = None
+    for one in concepts:
+        if one.taxonomy != taxonomy:
+            parts.append(b"%b%b:{" % (b"}}}," if parts else b"", _encode(one.taxonomy)))
+        elif one.tag != tag:
+            parts.append(b"}},")
+        if (one.taxonomy, one.tag) != (taxonomy, tag):
+            taxonomy, tag = one.taxonomy, one.tag
+            parts.append(b'%b:{"label":%b,"description":"","units":{' % (_encode(tag), _encode(one.label)))
+        else:
+            parts.append(b",")
+        parts += (_encode(one.unit), b":", one.figures)
+    return b"{%b%b}" % (b"".join(parts), b"}}}" if parts else b"")
+
+
+def concepts_on(block: Block, day: int) -> Iterator[KnownConcept]:
+    """The concepts with a figure that was known on a day, in order."""
+    index, text = block
+    for one in _read_concepts(index[_NEWEST.size :]):
+        figures = bytes(text[one.begin : one.end])
         if one.newest > day:
             is_known = map(day.__ge__, memoryview(one.known).cast("i"))
-            figures = _FIGURE_BREAK.join(compress(figures.split(_FIGURE_BREAK), is_known))
-        if figures:
-            yield one.taxonomy, one.tag, one.unit, one.label, figures
+            figures = b"[%b]" % _FIGURE_BREAK.join(compress(figures[1:-1].split(_FIGURE_BREAK), is_known))
+        if len(figures) > len(b"[]"):
+            yield KnownConcept(one.taxonomy, one.tag, one.unit, one.label, figures)
 
 
+def company_facts_on(block: Block, day: int) -> bytes:
+    """Every figure that was known on a day, as a JSON object by taxonomy, tag and unit."""
+    index, text = block
+    (newest,) = _NEWEST.unpack_from(index)
+    return bytes(text) if newest <= day else _facts_text(concepts_on(block, day))
+
+
+_NEWEST: Final = struct.Struct("<i")
+_encode = msgspec.json.Encoder().encode
 _write_concepts = msgspec.msgpack.Encoder().encode
 _read_concepts = msgspec.msgpack.Decoder(list[_StoredConcept]).decode
 
