@@ -1,4 +1,4 @@
-"""Runs other people's clients, which live in an environment of their own (`make foreign`)."""
+"""Runs other people's clients, which live in their own environment (`make foreign`)."""
 
 import json
 import subprocess

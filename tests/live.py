@@ -1,4 +1,4 @@
-"""A real `sankofa serve` for tests: its own HOME, a free port, the command line as a user has it."""
+"""A real `sankofa serve` for tests: its own HOME, a free port, the command line that users have."""
 
 import asyncio
 import atexit
@@ -33,26 +33,26 @@ atexit.register(COMMANDS.close)
 
 
 def run(home: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end, well or not; settings by name, e.g. `rows_sample="3"`."""
+    """Run a command to its end, whatever its exit code; settings by name, e.g. `rows_sample="3"`."""
     return COMMANDS.run([*map(str, arguments)], _environment(home, settings), seconds=5 * PATIENCE)
 
 
 def succeed(home: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """`run`, where the command must end well."""
+    """Like `run`, but the command must succeed."""
     done = run(home, *arguments, **settings)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 
 def publish_files(home: Path, *files: tuple[str, str | Path], **settings: str) -> None:
-    """Ingest files, each after the name of its source, and publish an edition with them."""
+    """Ingest files, each under the name of its source, and publish an edition with them."""
     for source, path in files:
         succeed(home, "ingest", source, path, **settings)
     succeed(home, "publish", **settings)
 
 
 def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
-    """What `sankofa keys create` prints, without a process for it: the tests ask for hundreds of keys."""
+    """What `sankofa keys create` prints, without starting a process: the tests create hundreds of keys."""
     _assert_own(home)
     given = create.make_context("create", ["--tier", tier, *options]).params
     arguments = [given[name] for name in ("tier", "label", "per_minute", "per_month", "expires")]
@@ -62,13 +62,13 @@ def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
         async with opened_keys(load(_environment(home, settings))) as (keys, _, _):
             return await keys.create(*arguments)
 
-    # In a thread, which has no event loop even where the caller has.
+    # In a thread, which has no event loop even if the caller's does.
     with ThreadPoolExecutor(1) as alone:
         return alone.submit(asyncio.run, issue()).result()
 
 
 def _assert_own(home: Path) -> None:
-    """A server writes there, too: the record of the sandbox key, counts, its log."""
+    """A server writes to its HOME too: the sandbox key, counts, its log."""
     assert not (home.parent / SHARED).exists(), "other tests read this HOME too: copy it first"
 
 
@@ -113,7 +113,7 @@ class LiveServer:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Stop it as an operator would; what does not obey is killed."""
+        """Stop it as an operator would; kill it if it does not stop."""
         if self._process is None or self._log is None:
             return
         with suppress(ProcessLookupError):
@@ -127,28 +127,28 @@ class LiveServer:
         self._process = None
 
     def wait(self, seconds: float) -> None:
-        """Until it has ended. Raises subprocess.TimeoutExpired."""
+        """Wait until it has ended. Raises subprocess.TimeoutExpired."""
         assert self._process is not None
         self._process.wait(seconds)
 
     def client(self) -> httpx.Client:
-        """One with connections of its own."""
+        """A client with its own connections."""
         return httpx.Client(
             base_url=self.url,
             timeout=PATIENCE,
             verify=False,  # noqa: S501 - no TLS: no trust to load
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or a test would choose for the next
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # otherwise the client would pick one
         )
 
     def get(self, path: str, key: str | None = None, **headers: str) -> httpx.Response:
-        """GET a path as written, with a key and header fields (`if_none_match=...`)."""
+        """GET a path without encoding it, with a key and header fields (`if_none_match=...`)."""
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
         if key is not None:
             fields["X-API-Key"] = key
         return self.http.get(path, headers=fields)
 
     def body(self, path: str, key: str | None = None, **query: object) -> dict[str, Any]:
-        """The body of an answer that must be good; parameters by name, `from_` for `from`."""
+        """The body of a successful answer; parameters by name, `from_` for `from`."""
         given = {name.rstrip("_"): str(value) for name, value in query.items() if value is not None}
         fields = {} if key is None else {"X-API-Key": key}
         answer = self.http.get(path, params=given or None, headers=fields)
@@ -158,7 +158,7 @@ class LiveServer:
         return body
 
     def rows(self, path: str, key: str | None = None, **query: object) -> list[dict[str, Any]]:
-        """The rows of an answer that must be good."""
+        """The rows of a successful answer."""
         return list(self.body(path, key, **query)["data"])
 
     def call(self, tool: str, key: str, arguments: Mapping[str, object]) -> dict[str, Any]:
@@ -173,14 +173,14 @@ class LiveServer:
         return result
 
     def tool(self, name: str, key: str, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """The body of a tool's answer; the problem, where it is an error."""
+        """The body of a tool's answer, or the problem if it is an error."""
         result = self.call(name, key, arguments)
         text = result["content"][0]["text"]
         body: dict[str, Any] = json.loads(text) if result.get("isError") else result["structuredContent"]
         return body
 
     def key(self, tier: str, *options: str) -> str:
-        """A fresh key of a tier."""
+        """A new key of a tier."""
         return create_key(self.home, tier, *options, **self.settings)
 
     @property
@@ -197,7 +197,7 @@ def _environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     own = {f"SANKOFA_{name.upper()}": value for name, value in settings.items()}
     common = {
         "SANKOFA_HOME": str(home),
-        "SANKOFA_USAGE_RESERVE": "1",  # the default would be 32 MiB of memory for every server
+        "SANKOFA_USAGE_RESERVE": "1",  # the default would take 32 MiB of memory for every server
         "SANKOFA_PER_MINUTE_VISITOR": "100000",  # all tests come from one address
         "SANKOFA_PER_DAY_VISITOR": "1000000",
     }

@@ -1,4 +1,4 @@
-"""Fixtures that are slow to build and never change, built once for all test workers."""
+"""Fixtures that are slow to build and never change: one build for all test workers."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ SHARED = "shared-by-tests"
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that the first worker to ask has made; one that was left half made is made again."""
+    """A folder made by the first worker that asks. A half-made one is made again."""
     own = factory.getbasetemp()
     root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / f"once-{name}"
     root.mkdir(exist_ok=True)

@@ -1,8 +1,8 @@
-"""Waiting and measuring on a machine that may be ten times slower than the one the test was written on.
+"""Wait and measure on a machine that may be ten times slower than the one the test was written on.
 
-A test waits for a condition, with more patience than it takes anywhere: patience costs nothing where the
-condition comes. Where the service promises to be done in time, a `Stopwatch` measures it, and does not count
-the time for which the machine let nobody run.
+A test waits for a condition longer than it takes anywhere: the wait ends as soon as the condition holds.
+Where the service promises a time limit, a `Stopwatch` measures it and subtracts the time in which the machine
+ran no process.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _TICK = 0.01
 
 
 def until(holds: Callable[[], T], every: float = 0.05, seconds: float = PATIENCE) -> T:
-    """Asks again and again; returns the first answer that is true. Raises AssertionError."""
+    """Call it again and again; returns the first true result. Raises AssertionError."""
     deadline = time.monotonic() + seconds
     while not (answer := holds()):
         assert time.monotonic() < deadline, f"after {seconds} s still {answer!r}"
@@ -30,7 +30,7 @@ def until(holds: Callable[[], T], every: float = 0.05, seconds: float = PATIENCE
 
 
 def in_one_minute(test: Callable[P, None]) -> Callable[P, None]:
-    """For a test of what is counted by the UTC minute: it is tried again where a minute ended meanwhile."""
+    """For tests of counts per UTC minute: repeat the steps if a minute ended in between."""
 
     @functools.wraps(test)
     def tried(*arguments: P.args, **named: P.kwargs) -> None:
@@ -48,7 +48,7 @@ def in_one_minute(test: Callable[P, None]) -> Callable[P, None]:
 
 
 class _Ticker:
-    """Sleeps in short steps while somebody measures, and sums up how much too late it was woken."""
+    """Sleeps in short steps during a measurement, and adds up how much too late it woke."""
 
     def __init__(self) -> None:
         self.late = 0.0

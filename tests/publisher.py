@@ -1,4 +1,4 @@
-"""Servers on local ports that misbehave on purpose: a publisher, one for POST, a proxy that can be cut."""
+"""Local servers that misbehave on purpose: a publisher, a server for POST, a proxy that can be cut."""
 
 import gzip
 import socket
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass
 class Asked:
-    """A request that came."""
+    """A received request."""
 
     method: str
     path: str
@@ -26,8 +26,6 @@ class Asked:
 
 @dataclass
 class Document:
-    """The document at a path."""
-
     content: bytes
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -80,7 +78,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: clients are killed on purpose."""
+        """Do nothing: clients are killed on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -108,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_GET  # noqa: N815 - the name that the base class looks for
 
     def usual(self, document: Document) -> None:
-        """As a good server does: validators, ranges, what it was told to send."""
+        """Answer as a good server does: validators, ranges and the document."""
         etag = '"' + sha256(document.content).hexdigest()[:16] + '"'
         if self.headers.get("If-None-Match") == etag:
             self.answer(304, b"", {"ETag": etag})
@@ -134,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: a test says what it needs."""
+        """Log nothing."""
 
 
 def status(code: int, **headers: str) -> Fault:
@@ -149,7 +147,7 @@ def status(code: int, **headers: str) -> Fault:
 
 
 def cut_after(count: int) -> Fault:
-    """The connection ends after so many bytes of the content, be it whole or the rest of it."""
+    """Close the connection after so many bytes of the content, whole or the rest of it."""
 
     def fault(handler: _Handler, document: Document) -> bool:
         content = document.content
@@ -178,7 +176,7 @@ def slow(seconds: float) -> Fault:
 
 
 def drips(seconds: float = 0.1, *, head: bool = False, chunked: bool = False) -> Fault:
-    """A byte at a time: of the header fields without an end, or of the document."""
+    """Send byte by byte: endless header fields, or the document."""
 
     def fault(handler: _Handler, document: Document) -> bool:
         etag = '"' + sha256(document.content).hexdigest()[:16] + '"'
@@ -198,7 +196,7 @@ def drips(seconds: float = 0.1, *, head: bool = False, chunked: bool = False) ->
 
 
 def page(html: str = "<!DOCTYPE html><html><body>Try later</body></html>") -> Fault:
-    """An error page that says it is fine."""
+    """An error page with status 200."""
 
     def fault(handler: _Handler, _: Document) -> bool:
         handler.answer(200, html.encode(), {"Content-Type": "text/html"})
@@ -208,7 +206,7 @@ def page(html: str = "<!DOCTYPE html><html><body>Try later</body></html>") -> Fa
 
 
 def not_gzip(handler: _Handler, document: Document) -> bool:
-    """Says that it is compressed, and is not."""
+    """Claim to be compressed without being so."""
     handler.answer(200, document.content, {"Content-Encoding": "gzip"})
     return True
 
@@ -267,7 +265,7 @@ def answering_posts(answer: Answer) -> Iterator[str]:
 
 
 def slowly(request: BaseHTTPRequestHandler, _: bytes) -> tuple[int, bytes]:
-    """An answer whose header never ends, and never pauses for long."""
+    """Send a header that never ends and never pauses for long."""
     request.wfile.write(b"HTTP/1.1 200 OK\r\n")
     for number in range(300):
         request.wfile.write(b"x-%d: y\r\n" % number)
@@ -276,7 +274,7 @@ def slowly(request: BaseHTTPRequestHandler, _: bytes) -> tuple[int, bytes]:
 
 
 class Proxy:
-    """`with Proxy(port) as proxy:` forwards `proxy.port` to that port, until `cut` and again after `mend`."""
+    """`with Proxy(port) as proxy:` forwards `proxy.port` to that port until `cut`, and again after `mend`."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -296,11 +294,11 @@ class Proxy:
         self._drop()
 
     def cut(self) -> None:
-        """From now on nothing that either side sends arrives. Connections are still accepted."""
+        """Stop forwarding. Connections are still accepted."""
         self._cut.set()
 
     def mend(self) -> None:
-        """New connections are forwarded again; those whose bytes were lost are reset."""
+        """Forward new connections again; reset those that lost bytes."""
         self._cut.clear()
         self._drop()
 

@@ -1,7 +1,7 @@
-"""Real files as their publishers ship them, in part: fewer registrants, concepts or currencies.
+"""Parts of real files as their publishers ship them: fewer registrants, concepts or currencies.
 
-Most of a whole file's cost goes to rows that no test looks at, so tests take the part in which they look.
-`make torture` takes the whole files, and so does `make test-all` where they are small.
+Most of a file holds rows that no test looks at, so tests take the part they need. `make torture` takes whole
+files, and so does `make test-all` if they are small.
 """
 
 import csv
@@ -20,7 +20,7 @@ def statements_of(
 ) -> Path:
     """The quarters of the financial statement data sets, with the filings of some registrants.
 
-    `wanted` is asked with the number and the name of each, `tag` with that of each figure.
+    `wanted` gets the number and the name of each registrant, `tag` those of each figure.
     """
     to.mkdir()
     for path in sorted(folder.glob("*.zip")):
@@ -49,9 +49,9 @@ def _registrant(line: bytes) -> tuple[int, str]:
 def companyfacts_of(
     paths: Iterable[Path], to: Path, wanted: Callable[[int, str], bool], concepts: Container[str]
 ) -> list[Path]:
-    """The compressed files of some registrants: what they report of some concepts (`us-gaap:Assets`).
+    """The compressed files of some registrants, with some of their concepts (`us-gaap:Assets`).
 
-    `wanted` is asked with the number and the name of each.
+    `wanted` gets the number and the name of each registrant.
     """
     to.mkdir()
     found = []
@@ -77,12 +77,12 @@ _HEAD = re.compile(rb'\{"cik": ?"?(\d+)"?, ?"entityName": ?"([^"]*)"')
 
 
 def _of_years(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the quarters that begin after the July of the year in which they end."""
+    """Leave out the quarters that begin after the July of the year in which they end."""
     return [row for row in rows if "start" not in row or row["start"][:7] <= f"{row['end'][:4]}-07"]
 
 
 class _Digits(float):
-    """A figure with the digits it was written with."""
+    """A figure with its original digits."""
 
     def __new__(cls, text: str) -> "_Digits":
         assert Decimal(repr(float(text))) == Decimal(text), text

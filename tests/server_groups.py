@@ -7,7 +7,7 @@ from tests.services import PostgresServer, RedisServer, free_port
 
 
 class Primary(PostgresServer):
-    """Takes TLS connections too, and streams to a standby."""
+    """A primary that also accepts TLS connections, and streams to a standby."""
 
     def command(self) -> list[str]:
         more = {"wal_level": "replica", "max_wal_senders": "4", "ssl": "on"}
@@ -54,10 +54,10 @@ class Standby(PostgresServer):
 
 
 class Durable(RedisServer):
-    """Writes down what it was told, and takes nothing that no replica takes: so no count is lost.
+    """A Redis that writes to disk and refuses writes without a replica, so that no count is lost.
 
-    Its settings are in a file, as on any machine: the sentinels write there whom it follows by now, and a
-    server that is started again goes on from that.
+    Its settings are in a file, as on any machine: the sentinels write the current primary there, and a
+    restarted server reads it.
     """
 
     def command(self) -> list[str]:
@@ -67,7 +67,7 @@ class Durable(RedisServer):
         return [self.binary, str(settings)]
 
     def lines(self) -> list[str]:
-        """The original text of its file."""
+        """The lines of its configuration file."""
         return [
             "bind 127.0.0.1",
             f"port {self.port}",
@@ -75,12 +75,12 @@ class Durable(RedisServer):
             "appendonly yes",
             f"dir {self.home}",
             "min-replicas-to-write 1",
-            "repl-diskless-sync-delay 0",  # else a primary that was restarted waits for 5 s
+            "repl-diskless-sync-delay 0",  # otherwise a restarted primary waits for 5 s
         ]
 
 
 class DurableReplica(Durable):
-    """Follows another, and becomes the primary under the same terms."""
+    """A replica under the same terms, which can become the primary."""
 
     def __init__(self, binary: str, primary: RedisServer) -> None:
         super().__init__(binary)
@@ -91,7 +91,7 @@ class DurableReplica(Durable):
 
 
 class SentinelServer(RedisServer):
-    """Watches a primary, impatiently."""
+    """Watches a primary, with short timeouts."""
 
     name = "sentinel"
 
@@ -102,7 +102,7 @@ class SentinelServer(RedisServer):
             "bind 127.0.0.1",
             f"sentinel monitor primary 127.0.0.1 {primary.port} 2",
             "sentinel down-after-milliseconds primary 1000",
-            "sentinel failover-timeout primary 10000",  # or one that is slow is given up half done
+            "sentinel failover-timeout primary 10000",  # otherwise a slow failover is abandoned halfway
         ]
         (self.home / "sentinel.conf").write_text("\n".join(lines) + "\n")
 
@@ -123,7 +123,7 @@ class ClusterServer(RedisServer):
 
 
 class DurablyWatched:
-    """A primary and two replicas that lose nothing they answered, under three sentinels."""
+    """A primary and two replicas that lose no confirmed write, under three sentinels."""
 
     def __init__(self, binary: str) -> None:
         self.primary = Durable(binary)
@@ -146,13 +146,13 @@ class DurablyWatched:
             until(lambda s=sentinel: _knows_all(s, len(self.replicas)))  # type: ignore[misc]
 
     def current(self) -> RedisServer:
-        """The primary, as a sentinel has it by now."""
+        """The primary according to a sentinel."""
         answer = self.sentinels[0].execute("SENTINEL get-master-addr-by-name primary")
         port = int(answer.split("\r\n")[-1])
         return next(server for server in (self.primary, *self.replicas) if server.port == port)
 
     def is_whole(self) -> bool:
-        """Whether every replica follows the primary: each of them can be promoted, and has another then."""
+        """Whether every replica follows the primary, so that any of them can be promoted."""
         return _info(self.current()).count("state=online") == len(self.replicas)
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class DurablyWatched:
 
 
 class Cluster:
-    """Three nodes, a third of the slots each."""
+    """Three nodes with a third of the slots each."""
 
     def __init__(self, binary: str) -> None:
         self.nodes = [ClusterServer(binary) for _ in range(3)]

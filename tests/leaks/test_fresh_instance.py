@@ -1,8 +1,8 @@
-"""Look-ahead: a past day of today's instance against a fresh instance that never saw what came later.
+"""Look-ahead: a past day of today's instance against a fresh instance that never saw later data.
 
-The filings of the sample are cut at a day on which something became known. On that day, the one before and
-the one after, every issuer's figures must be those of the fresh instance. Metrics and screens show no value
-that was revised since (MET-8; it is counted): what they do show must be what the fresh one shows.
+The filings of the sample are cut at a day with news. On that day, the one before and the one after, every
+issuer's figures must equal those of the fresh instance. Metrics and screens leave out (and count) values that
+were revised since (MET-8); the values they show must equal the fresh ones.
 """
 
 import csv
@@ -24,7 +24,7 @@ OF_THE_CAPTURE = ("rank", "source_ref", "observed_at", "inputs", "fact_id", "pro
 
 
 def filings(folder: Path, until: date | None) -> set[date]:
-    """The filings of the sample that are known from a day up to `until`; and all those days."""
+    """The filings of the sample that were known up to `until`, and all days with news."""
     days = set()
     last = (until or date.max).isoformat()
     folder.mkdir(parents=True)
@@ -51,7 +51,7 @@ def instance(folder: Path, until: date | None) -> tuple[Path, set[date]]:
 
 
 def view(live: LiveServer, key: str, issuers: list[str], day: date) -> dict[str, Any]:
-    """Everything that can be asked as of a day, without what tells of the capture."""
+    """Every answer as of a day, without members about its capture."""
     paths = [f"/v1/{kind}/{one}?as_of={day}" for one in issuers for kind in ("fundamentals", "metrics")]
     paths += [f"/v1/screen?metric={metric.slug}&as_of={day}&limit=10000" for metric in metrics()]
     found = {}
@@ -69,7 +69,7 @@ def issuers_of(live: LiveServer, key: str) -> list[str]:
 
 @pytest.mark.deep
 @pytest.mark.rule("PIT-1")
-def test_a_past_day_is_what_a_fresh_instance_shows_that_never_saw_the_future(tmp_path: Path, trial: Trial):
+def test_a_past_day_equals_a_fresh_instance_without_later_data(tmp_path: Path, trial: Trial):
     whole, days = instance(tmp_path / "whole", None)
     known = sorted(day for day in days if day < date.today() - timedelta(days=2))  # noqa: DTZ011
     chosen = trial.chance.sample(known, min(len(known), trial.count(1, len(known))))
@@ -84,7 +84,7 @@ def test_a_past_day_is_what_a_fresh_instance_shows_that_never_saw_the_future(tmp
                 own = other.key("professional", "--per-minute", "10000000", "--per-month", "100000000")
                 for asked in (day - timedelta(days=1), day, day + timedelta(days=1)):
                     if later and asked >= later[0]:
-                        continue  # the next day is known for something of its own
+                        continue  # the next day has news of its own
                     expected, found = (view(s, k, issuers, asked) for s, k in ((other, own), (live, key)))
                     for path, answer in expected.items():
                         if "/fundamentals/" in path:

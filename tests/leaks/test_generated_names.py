@@ -1,6 +1,6 @@
-"""Persons with generated names in many scripts, in every place of a release that can name one.
+"""Generated names of persons in many scripts, in every field of a release that can name one.
 
-The places are those of tests/spec/test_no_person_leaks.py, which has one person in each; here are many.
+The fields are those of tests/spec/test_no_person_leaks.py, which has one person in each; here there are many.
 """
 
 import json
@@ -41,12 +41,12 @@ RUN = re.compile("[^\x00-\x1f\x7f\N{REPLACEMENT CHARACTER}]{12,}")
 
 
 def somebody(number: int, script: str, chance: random.Random) -> Person:
-    """Two words that are nobody's name, in a script; `zq` makes Latin ones unlike any word."""
+    """Two words in a script that are nobody's name; `zq` makes Latin ones unlike any word."""
     letters = SCRIPTS[script]
     words = ["".join(chance.choices(letters, k=7 + number % 3)) for _ in range(2)]
     if script.startswith("Latin"):
         words = [f"zq{word}" for word in words]
-    words = [word[0].title() + word[1:] for word in words]  # as a name is written, in scripts that tell
+    words = [word[0].title() + word[1:] for word in words]  # as names are written in scripts with capitals
     digits = f"7{number:05}0415{number % 997:03}87"
     return Person(words[0], words[1], digits, f"zqm{number}@zqh{number}.test")
 
@@ -70,7 +70,7 @@ def words_of(text: str) -> set[str]:
 
 
 def text_of(content: bytes) -> str:
-    """The text in a file. In one that is not all text a few letters are no word: chance writes such, too."""
+    """The text in a file. Bytes that are not text contain short words by chance, so these are ignored."""
     try:
         return content.decode()
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""Random questions: JSON, CSV and Arrow by REST, MCP and the client give the same rows or refuse alike.
+"""Random questions: REST (JSON, CSV and Arrow), MCP and the client give the same rows or the same refusal.
 
-That Parquet files hold the rows of the API, every one of them, is in tests/spec/test_export.py.
+tests/spec/test_export.py checks that Parquet files hold every row of the API.
 """
 
 import csv
@@ -24,7 +24,7 @@ from tools.replay_questions import Asker
 
 
 class Questions:
-    """Draws a question: an operation, and arguments of which most are good."""
+    """Draws a question: an operation and arguments, most of them valid."""
 
     def __init__(self, server: LiveServer, key: str, chance: random.Random) -> None:
         keys = {"professional": key}
@@ -52,16 +52,16 @@ def address(operation: Operation, arguments: dict[str, str]) -> tuple[str, dict[
 
 
 def tool_answer(server: LiveServer, key: str, tool: Tool, arguments: dict[str, str]) -> tuple[int, str]:
-    """The status of a tool's answer, and its body as it is written."""
+    """The status of a tool's answer, and its unparsed body."""
     names = tool.operation.tool_names
-    if tool.name == "search_tenders":  # what REST takes where nothing is said
+    if tool.name == "search_tenders":  # the default of REST
         arguments = {"country": "ZA", "detail": "full", **arguments}
     properties = tool.input_schema()["properties"]
     given: dict[str, Any] = {}
     for name, text in arguments.items():
         own = names.get(name, name)
         schema = json.dumps(properties[own])
-        if '"array"' in schema:  # REST has the values of a list between commas
+        if '"array"' in schema:  # REST takes a list with commas
             given[own] = text.split(",")
         else:
             given[own] = int(text) if "integer" in schema and text.lstrip("-").isdigit() else text
@@ -80,7 +80,7 @@ def test_every_surface_gives_the_same_rows_or_the_same_refusal(
     with Client(paid_key, server.url) as client:
         while trial.outcomes["200"] < wanted:
             operation, arguments = questions.draw()
-            if "" in arguments.values():  # in a path that is another path
+            if "" in arguments.values():  # this would be another path
                 continue
             path, query = address(operation, arguments)
             plain, in_csv, in_arrow = (

@@ -1,4 +1,4 @@
-"""The small world of tests/faults, pushed to where nodes can follow it."""
+"""The small world of tests/faults, pushed to stores that nodes can follow."""
 
 import shutil
 from pathlib import Path
@@ -22,7 +22,7 @@ def push(home: Path, destination: Path | str, *options: str) -> str:
 
 @pytest.fixture(scope="session")
 def pushed_world(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two destinations: `first`, that the first edition was pushed to, and `both`."""
+    """Two stores: `first`, which got the first edition, and `both`."""
 
     def make(folder: Path) -> None:
         home = Path(shutil.copytree(world.home, folder / "home"))
@@ -32,18 +32,18 @@ def pushed_world(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path
         push(home, folder / "first")
         shutil.rmtree(home)
         shutil.copytree(folder / "first", folder / "both")
-        push(Path(shutil.copytree(world.home, home)), folder / "both")  # a HOME notes where it was pushed to
+        push(Path(shutil.copytree(world.home, home)), folder / "both")  # a HOME records its destinations
 
     return made_once(tmp_path_factory, "pushed", make)
 
 
 @pytest.fixture
 def destination(pushed_world: Path, tmp_path: Path) -> Path:
-    """A folder that both editions of the world were pushed to."""
+    """A folder to which both editions of the world were pushed."""
     return Path(shutil.copytree(pushed_world / "both", tmp_path / "destination"))
 
 
 @pytest.fixture
 def pushed_first(pushed_world: Path) -> Path:
-    """A folder that the first edition was pushed to. Do not change it."""
+    """A folder to which the first edition was pushed. Do not change it."""
     return pushed_world / "first"

@@ -1,4 +1,4 @@
-"""Servers that nodes stand behind or follow from: nginx with static files, a server that speaks S3."""
+"""Servers in front of nodes or for nodes to follow: nginx with static files, a server that speaks S3."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def nginx_binary() -> str:
 
 
 class Nginx:
-    """`with Nginx(folder, http="server {...}")`: its configuration and temporary files in a folder."""
+    """`with Nginx(folder, http="server {...}")`: its configuration and temporary files live in a folder."""
 
     def __init__(self, folder: Path, http: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ class StaticServer(Nginx):
 
 @contextmanager
 def s3_server(bucket: str) -> Iterator[str]:
-    """moto: a real HTTP server that speaks S3 and keeps objects in memory; its address."""
+    """The address of moto, a real HTTP server that speaks S3 and stores objects in memory."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [str(Path(sys.executable).with_name("moto_server")), "-H", "127.0.0.1", "-p", str(port)]
@@ -97,7 +97,7 @@ def s3_server(bucket: str) -> Iterator[str]:
 
 
 class PlainServer:
-    """`python -m http.server`, which answers no ranges; it remembers what it was asked for."""
+    """`python -m http.server`, which does not support ranges; it records the requests."""
 
     def __init__(self, folder: Path) -> None:
         self.asked: list[str] = []
@@ -127,7 +127,7 @@ class PlainServer:
 
 
 class CuttingServer:
-    """Serves a folder; of the object `name` it sends `most` bytes and closes, `times` times."""
+    """Serves a folder; sends `most` bytes of the object `name` and closes, `times` times."""
 
     def __init__(self, folder: Path, name: str, most: int, times: int) -> None:
         self.requests: list[tuple[str, int]] = []
@@ -180,7 +180,7 @@ class CuttingServer:
 
 
 class HaProxy:
-    """The example of deploy/haproxy.cfg, before nodes of a test."""
+    """The example of deploy/haproxy.cfg in front of the nodes of a test."""
 
     def __init__(self, folder: Path, nodes: Sequence[int]) -> None:
         binary = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")

@@ -1,4 +1,4 @@
-"""Everything that several machines are made of, and each of it killed under steady load."""
+"""Everything that a service of several machines consists of, killed one by one under steady load."""
 
 import json
 import os
@@ -39,7 +39,9 @@ class Outcome(NamedTuple):
 
 
 class SteadyLoad(Clients):
-    """`with SteadyLoad(port, key, expected) as load:`; `expected` has the figure by edition, and may grow."""
+    """`with SteadyLoad(port, key, expected) as load:`; `expected` holds the figure by edition, and may
+    grow.
+    """
 
     def __init__(self, port: int, key: str, expected: dict[str, Decimal], clients: int = 3) -> None:
         super().__init__(clients)
@@ -54,14 +56,14 @@ class SteadyLoad(Clients):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        for at, edition, value in self._unknown:  # published a moment before the test had its name
+        for at, edition, value in self._unknown:  # published a moment before the test knew its name
             self.outcomes.append(Outcome(at, self._judged(edition, value)))
 
     def counts(self) -> Counter[str]:
         return Counter(outcome.kind for outcome in self.outcomes)
 
     def trouble(self, since: float) -> list[float]:
-        """When something other than an answer came, since a moment."""
+        """The times, since a moment, at which something other than an answer came."""
         return [outcome.at for outcome in self.outcomes if outcome.at >= since and outcome.kind != "answered"]
 
     def story(self) -> list[tuple[str, str, str]]:
@@ -98,7 +100,7 @@ class SteadyLoad(Clients):
         fields = {name.lower(): value for name, value in headers.items()}
         if status == 503 and "retry-after" in fields and "problem+json" in fields.get("content-type", ""):
             self.outcomes.append(Outcome(at, "unavailable", json.loads(body)["detail"]))
-        elif status == 502 and "x-request-id" not in fields:  # of the balancer: the node was killed meanwhile
+        elif status == 502 and "x-request-id" not in fields:  # from the balancer: the node was killed
             self.outcomes.append(Outcome(at, "broken", "502"))
         elif status != 200:
             self.outcomes.append(Outcome(at, f"status {status}: {body[:200]!r}"))
@@ -123,7 +125,7 @@ NODES = 3
 
 
 class Estate:
-    """Three nodes and their balancer; and the figure that each edition must serve."""
+    """Three nodes, their balancer, and the figure that each edition must serve."""
 
     def __init__(self, folder: Path, stack: ExitStack, datastore: str, keyvalue: str) -> None:
         self._folder = folder
@@ -164,7 +166,7 @@ class Estate:
         succeed(self.home, *arguments, **self.settings)
 
     def publish(self) -> str:
-        """One more filing, in an edition of its own."""
+        """Publish one more filing in its own edition."""
         self.published += 1
         value = 1000 + self.published
         filing = self._folder / f"correction-{self.published}.csv"
@@ -185,7 +187,7 @@ class Estate:
             until(lambda n=node: n.get("/v1/status").json()["edition"] == edition)  # type: ignore[misc]
 
     def used(self) -> int:
-        """The count of the key without this question."""
+        """The count of the key without this request."""
         answer = until(lambda: self._usage())
         assert answer is not None
         return answer - 1
@@ -196,7 +198,7 @@ class Estate:
 
 
 class WatchedEstate(Estate):
-    """On stores of several servers each."""
+    """The same with stores of several servers each."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         binaries, redis = postgres_binaries(), redis_binary()
@@ -224,7 +226,7 @@ def estate(tmp_path: Path) -> Iterator[WatchedEstate]:
 def survive(
     load: SteadyLoad, what: str, strike: Callable[[], None], trial: Trial, *, answers: int = 40
 ) -> None:
-    """Do it, wait until clients are answered again, and measure for how long they were not."""
+    """Cause a failure, wait until clients get answers again, and measure how long they got none."""
     began = time.monotonic()
     with Stopwatch() as watch:
         strike()
@@ -253,7 +255,9 @@ def _answered_in_a_row(load: SteadyLoad, since: float) -> int:
 
 
 @pytest.mark.rule("NODE-7")
-def test_a_killed_node_costs_no_more_than_it_was_answering(tmp_path: Path, postgres_url: str, redis_url: str):
+def test_a_killed_node_loses_only_the_requests_it_was_answering(
+    tmp_path: Path, postgres_url: str, redis_url: str
+):
     with ExitStack() as stack:
         estate = Estate(tmp_path, stack, postgres_url, redis_url)
         until(lambda: _asked(estate) == 200)
@@ -267,17 +271,15 @@ def test_a_killed_node_costs_no_more_than_it_was_answering(tmp_path: Path, postg
         answered, broken = counts.pop("answered"), counts.pop("broken", 0)
         assert not counts, f"neither an answer nor cut: {counts}"
         assert broken <= load.clients, load.story()
-        counted = estate.used() - before  # the balancer asks another node what the killed one had counted
+        counted = estate.used() - before  # the balancer repeats requests that the killed node had counted
         assert answered <= counted <= answered + load.clients, load.story()
 
 
 @pytest.mark.deep
 @pytest.mark.rule("NODE-7")
-def test_whatever_is_killed_answers_stay_right_and_every_request_is_counted_once(
-    estate: WatchedEstate, trial: Trial
-) -> None:
+def test_answers_stay_right_and_counts_exact_whatever_is_killed(estate: WatchedEstate, trial: Trial) -> None:
     rounds = trial.count(1, 3)
-    editions = trial.count(4, 11)  # the first was there before the load
+    editions = trial.count(4, 11)  # the first figure existed before the load
     until(lambda: _asked(estate) == 200)
     before = estate.used()
     with SteadyLoad(estate.balancer.port, estate.key, estate.expected) as load:
@@ -326,14 +328,14 @@ def _asked(estate: Estate) -> int:
 
 
 def _restart(estate: WatchedEstate) -> None:
-    """Where that takes longer than the sentinels wait, another is the primary when it is back."""
+    """If a restart takes longer than the sentinels wait, another server becomes the primary."""
     server = estate.redis.current()
     server.kill()
     server.start()
 
 
 def _kill(node: LiveServer) -> None:
-    """The whole process group, without warning."""
+    """Kill the whole process group without warning."""
     os.killpg(node.pid, signal.SIGKILL)
     node.stop()
 

@@ -57,7 +57,7 @@ def test_a_node_proves_rows_as_the_publisher_does(
 
 
 @pytest.mark.rule("LOG-8")
-def test_hashes_of_rows_that_were_not_signed_are_refused(destination: Path, home: Path, tmp_path: Path):
+def test_unsigned_row_hashes_are_refused(destination: Path, home: Path, tmp_path: Path):
     url = f"file://{destination}"
     note = destination / "log" / "rows.note"
     content = note.read_bytes()

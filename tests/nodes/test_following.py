@@ -1,4 +1,4 @@
-"""Nodes that follow editions from elsewhere: what they pull, when they switch, what they say."""
+"""Nodes that follow a store: what they pull, when they switch, what they report."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-
 
 
 def push_by_a_newer_version(destination: Path, home: Path) -> None:
-    """Have the current edition be of a layout that this version does not read."""
+    """Give the current edition a layout that this version cannot read."""
     note = read_note(destination)
     manifest = json.loads(pool_object(destination, note.editions[note.current]).read_text())
     content = json.dumps(manifest | {"format": 99}).encode()
@@ -35,7 +35,7 @@ def push_by_a_newer_version(destination: Path, home: Path) -> None:
 
 
 @pytest.mark.rule("NODE-1", "NODE-2", "NODE-4", "STAT-5")
-def test_a_node_serves_what_was_pushed_and_each_newer_edition_and_goes_on_without_its_origin(
+def test_a_node_serves_each_newer_edition_and_survives_the_loss_of_its_store(
     home: Path, destination: Path, key: str, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     node = tmp_path / "node" / "home"
@@ -74,7 +74,7 @@ def test_a_node_serves_what_was_pushed_and_each_newer_edition_and_goes_on_withou
 
 
 def aged(node: Path, minutes: int) -> None:
-    """As if the origin had been silent for so long."""
+    """Pretend that the store has been silent for so long."""
     before = datetime.now(UTC) - timedelta(minutes=minutes)
     file = node / "editions" / "FOLLOWING"
     file.write_text(json.dumps(state(node) | {"answered_at": before.isoformat()}))
@@ -82,7 +82,7 @@ def aged(node: Path, minutes: int) -> None:
 
 @pytest.mark.rule("NODE-3")
 @pytest.mark.parametrize("file", deep_after(2, ["parts", "manifest.json", "checksums", "files"]))
-def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
+def test_damage_in_the_followed_folder_never_becomes_current(
     file: str, home: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
     node = tmp_path / "node"
@@ -110,7 +110,7 @@ def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
 
 
 @pytest.mark.rule("NODE-2")
-def test_of_a_file_that_changed_a_node_pulls_what_is_new_in_it(
+def test_a_node_pulls_only_the_new_part_of_a_changed_file(
     pushed_first: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
     node = tmp_path / "node"
@@ -131,7 +131,7 @@ def test_of_a_file_that_changed_a_node_pulls_what_is_new_in_it(
 @pytest.mark.deep
 @pytest.mark.rule("NODE-3")
 @pytest.mark.parametrize("damage", ["a delta", "what it is applied to", "another's delta"])
-def test_a_file_is_pulled_whole_where_a_delta_does_not_lead_to_it(
+def test_a_file_is_pulled_whole_if_its_delta_does_not_fit(
     damage: str, pushed_first: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
     node = tmp_path / "node"
@@ -154,7 +154,7 @@ def test_a_file_is_pulled_whole_where_a_delta_does_not_lead_to_it(
 
 @pytest.mark.rule("NODE-3")
 @pytest.mark.parametrize("damage", deep_after(2, ["one byte", "cut short", "gone", "longer"]))
-def test_what_is_damaged_at_the_origin_never_becomes_current(
+def test_damage_at_the_store_never_becomes_current(
     damage: str, pushed_first: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
     node = tmp_path / "node"
@@ -186,7 +186,7 @@ def test_what_is_damaged_at_the_origin_never_becomes_current(
 
 @pytest.mark.deep
 @pytest.mark.rule("NODE-3")
-def test_a_pull_that_was_cut_goes_on_where_it_was(destination: Path, tmp_path: Path) -> None:
+def test_an_interrupted_pull_resumes(destination: Path, tmp_path: Path) -> None:
     big = largest(destination)
     size = big.stat().st_size
     with CuttingServer(destination, big.name, most=size // 4 + 1, times=2) as server:
@@ -200,7 +200,7 @@ def test_a_pull_that_was_cut_goes_on_where_it_was(destination: Path, tmp_path: P
 
 
 @pytest.mark.rule("NODE-3")
-def test_an_origin_that_answers_with_anything_else_changes_nothing(
+def test_unexpected_answers_of_the_store_change_nothing(
     destination: Path, home: Path, tmp_path: Path
 ) -> None:
     node = tmp_path / "node"
@@ -223,7 +223,7 @@ def sign_again_as_before(destination: Path, note: bytes, home: Path) -> None:
 
 
 @pytest.mark.rule("NODE-5")
-def test_an_edition_of_a_newer_layout_is_refused_with_a_sentence_and_the_own_one_stays(
+def test_an_edition_of_a_newer_layout_is_refused_and_the_current_one_stays(
     pushed_first: Path, destination: Path, home: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     """A node of the old version while the new version is rolled out."""
@@ -242,7 +242,7 @@ def test_an_edition_of_a_newer_layout_is_refused_with_a_sentence_and_the_own_one
 
 @pytest.mark.deep
 @pytest.mark.rule("NODE-3")
-def test_what_is_damaged_on_the_node_is_pulled_again(
+def test_damaged_files_of_the_node_are_pulled_again(
     destination: Path, key: str, home: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     node = tmp_path / "node" / "home"
@@ -262,7 +262,7 @@ def test_what_is_damaged_on_the_node_is_pulled_again(
     assert not list((node / "editions").glob(".damaged-*"))
 
 
-def test_a_home_that_follows_takes_no_data_of_its_own(destination: Path, home: Path, tmp_path: Path) -> None:
+def test_a_following_home_refuses_data_of_its_own(destination: Path, home: Path, tmp_path: Path) -> None:
     url = f"file://{destination}"
     for command in (["publish"], ["push", str(tmp_path / "there")], ["editions", "rollback", "x"]):
         done = run(home, *command, editions=url)
@@ -279,7 +279,7 @@ def test_a_home_that_follows_takes_no_data_of_its_own(destination: Path, home: P
     assert os.environ.get("SANKOFA_EDITIONS") is None
 
 
-def test_a_node_that_has_nothing_yet_says_that_it_is_to_be_pulled(tmp_path: Path) -> None:
+def test_an_empty_node_says_to_pull_first(tmp_path: Path) -> None:
     with LiveServer(tmp_path / "node", editions=f"file://{tmp_path / 'nowhere'}") as node:
         answer = node.get(ISSUER, "sankofa-sandbox")
         assert answer.status_code == 503

@@ -1,4 +1,4 @@
-"""A store in the hands of an attacker: no node serves a row that its publisher did not sign."""
+"""A store controlled by an attacker: no node serves a row that its publisher did not sign."""
 
 import json
 import os
@@ -32,7 +32,7 @@ MODES = ("pushed", "folder")
 
 
 class Stores(NamedTuple):
-    """The material of an attacker."""
+    """What the attacker has."""
 
     folder: Path
 
@@ -40,7 +40,7 @@ class Stores(NamedTuple):
         return self.folder / "honest" / mode
 
     def older(self, mode: str) -> Path:
-        """The honest store as it was an edition before."""
+        """The honest store, one edition earlier."""
         return self.folder / "older" / mode
 
     def forged(self, mode: str) -> Path:
@@ -52,7 +52,7 @@ class Stores(NamedTuple):
         return self.folder / "forger"
 
     def node(self, mode: str) -> Path:
-        """One that follows the store and has the older edition."""
+        """A node that follows the store and has the older edition."""
         return self.folder / "nodes" / mode
 
 
@@ -82,7 +82,7 @@ def stores(world: World, pushed_world: Path, tmp_path_factory: pytest.TempPathFa
 
 
 def _rename_edition(home: Path, forged: str, honest: str) -> None:
-    """Give what was forged the name of the honest edition, and sign it with the forger's key."""
+    """Give the forged edition the name of the honest one, and sign it with the forger's key."""
     editions = home / "editions"
     shutil.rmtree(editions / honest)
     (editions / forged).rename(editions / honest)
@@ -117,12 +117,12 @@ class Attack:
         return " and ".join(way.__name__.strip("_") for way in chosen)
 
     def _any(self, folder: Path) -> Path:
-        """The note as often as any other file."""
+        """One file at random, the note as often as any other."""
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return folder / "editions.note" if self._chance.random() < 0.2 else self._chance.choice(files)
 
     def _write(self, path: Path, content: bytes) -> None:
-        """As a new file: the old one is linked from elsewhere."""
+        """Write a new file: the old one is hard-linked elsewhere."""
         path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -152,14 +152,14 @@ class Attack:
         self._write(other, first)
 
     def _replay(self) -> None:
-        """Files of another store in place of those of the same name."""
+        """Replace files by those of another store with the same names."""
         other = self._chance.choice(self._others)
         for path in sorted(other.rglob("*")):
             if path.is_file() and self._chance.random() < 0.5:
                 self._write(self._store / path.relative_to(other), path.read_bytes())
 
     def _mix(self) -> None:
-        """Any file of another store in place of any of this one."""
+        """Replace any file by any file of another store."""
         self._write(self._any(self._store), self._any(self._chance.choice(self._others)).read_bytes())
 
     def _other_note(self) -> None:
@@ -177,7 +177,7 @@ class Attack:
         self._write(self._store / "editions.note", self._forged_text())
 
     def _foreign_signature(self) -> None:
-        """The honest text with the forger's signature alone, or beside the honest one."""
+        """The honest text with the forger's signature, alone or beside the honest one."""
         note = (self._store / "editions.note").read_bytes()
         text, _, signatures = note.rpartition(b"\n\n")
         ours = self._forged_text().rpartition(b"\n\n")[2]
@@ -185,7 +185,7 @@ class Attack:
         self._write(self._store / "editions.note", text + b"\n\n" + ours + beside)
 
     def _forged_text(self) -> bytes:
-        """A note of the forger's that says much of what the honest one says."""
+        """A note by the forger that resembles the honest one."""
         honest, forged = read_note(self._others[2]), read_note(self._others[1])
         members = {name: getattr(honest, name) for name in honest.__struct_fields__}
         for name in members:
@@ -203,8 +203,9 @@ def follower(node: Path, store: Path, trusted: tuple[Verifier, ...]) -> tuple[Fo
 
 
 def served(node: Path, trusted: tuple[Verifier, ...]) -> tuple[str | None, dict[str, str]]:
-    """What a server of this node has: the current edition, and the manifest of each that it would open, every
-    byte of which was compared."""
+    """What a server of this node holds: the current edition, and the manifest of each edition that it
+    would open, after every byte was compared.
+    """
     store = FollowingStore(node, SqliteLedgers(node, SCHEMA), 1 << 20, trusted)
     listed = store.list_editions()
     usable = {}
@@ -219,11 +220,12 @@ def served(node: Path, trusted: tuple[Verifier, ...]) -> tuple[str | None, dict[
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("pinned", deep_after(1, [True, False]), ids=["pinned", "first-use"])
 @pytest.mark.parametrize("batch", deep_after(1, range(5)))
-def test_no_store_whatever_is_in_it_makes_a_node_serve_what_was_not_signed(
+def test_no_store_can_make_a_node_serve_unsigned_rows(
     mode: str, pinned: bool, batch: int, stores: Stores, world: World, trial: Trial, tmp_path: Path
 ) -> None:
-    """A node that begins empty and knows the key, and one that has the older edition and knows no more than
-    that. What an attack did is mended at the end, and the node comes to the newest edition."""
+    """One node starts empty and knows the key; the other has the older edition and only what that tells.
+    After the attack is undone, the node reaches the newest edition.
+    """
     honest = read_note(world.home / "editions").editions
     key = tuple(signer.verifier for signer in signers_of(world.home))
     trusted = key if pinned else ()

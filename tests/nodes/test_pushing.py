@@ -16,14 +16,14 @@ from tests.tampering import read_note
 
 
 @pytest.mark.rule("NODE-6")
-def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
+def test_a_push_sends_missing_files_and_removes_unused_ones(
     home: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
     assert "nothing changed" in push(home, destination)
     largest(destination).unlink()
     assert ": 1 files and" in push(home, destination), "one that went missing is sent again"
     before = len(list((destination / "pool").rglob("*")))
-    shutil.rmtree(home / "editions" / editions[0])  # as a publisher that keeps fewer would
+    shutil.rmtree(home / "editions" / editions[0])  # like a publisher that keeps fewer editions
     push(home, destination, "--keep-unused", "60")
     assert len(list((destination / "pool").rglob("*"))) >= before, "a node may be pulling it"
     push(home, destination, "--keep-unused", "0")
@@ -42,10 +42,10 @@ def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
 
 
 @pytest.mark.rule("NODE-6")
-def test_what_is_damaged_here_is_not_sent_and_nothing_leads_to_it(
+def test_damaged_files_are_not_pushed_or_referenced(
     home: Path, pushed_first: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
-    """Deltas are made once the files were compared with their digests."""
+    """Deltas are computed after the files were compared with their digests."""
     there = Path(shutil.copytree(pushed_first, tmp_path / "there"))
     pointer = (there / "editions.note").read_bytes()
     before = {path.name for path in (home / "editions" / editions[0] / "files").iterdir()}
@@ -84,7 +84,7 @@ def test_open_parquet_files_are_read_from_the_destination_by_name(destination: P
 
 @pytest.mark.ci
 @pytest.mark.rule("NODE-6")
-def test_editions_go_by_way_of_s3(
+def test_editions_travel_through_s3(
     home: Path, tmp_path: Path, editions: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with s3_server("editions") as url:

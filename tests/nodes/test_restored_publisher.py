@@ -1,4 +1,4 @@
-"""A publisher that was restored from an older backup goes on with the log that its readers saw."""
+"""A publisher restored from an older backup continues the log that its readers saw."""
 
 import json
 import socket
@@ -37,7 +37,7 @@ def entries(home: Path) -> bytes:
 
 
 @pytest.mark.rule("LOG-12")
-def test_a_restored_publisher_goes_on_with_the_log_that_was_seen(plain_desk: Desk, tmp_path: Path) -> None:
+def test_a_restored_publisher_continues_the_published_log(plain_desk: Desk, tmp_path: Path) -> None:
     home, store, node = plain_desk.home, tmp_path / "store", tmp_path / "node"
     publish_release(home, tmp_path, "a")
     unpushed, pushed = tmp_path / "unpushed.backup", tmp_path / "pushed.backup"
@@ -51,11 +51,11 @@ def test_a_restored_publisher_goes_on_with_the_log_that_was_seen(plain_desk: Des
     key = run(home, "editions", "key").stdout.strip()
     follow(node, f"file://{store}", trusted_keys=key)
 
-    # It knows where it pushed to: what is there is taken over, or nothing is published.
+    # It knows its destinations: it adopts the log there, or publishes nothing.
     second = restored(tmp_path / "second", pushed)
     checkpoint = store / "log" / "checkpoint"
     checkpoint.rename(tmp_path / "moved")
-    checkpoint.mkdir()  # it cannot be read
+    checkpoint.mkdir()  # the log cannot be read
     refused = run(second, "publish")
     assert refused.returncode == 1
     assert "HOME was restored from a backup, and the log was pushed there" in refused.stderr
@@ -69,14 +69,15 @@ def test_a_restored_publisher_goes_on_with_the_log_that_was_seen(plain_desk: Des
     assert entries(node) == entries(second)
     succeed(second, "editions", "verify")
 
-    # It does not know: it has signed another past before it is told, and says so before anybody is told.
+    # It does not know: it has signed another past before it learns of this one, and says so before readers
+    # see it.
     third = restored(tmp_path / "third", unpushed)
     publish_release(third, tmp_path, "e")
     there = entries(second)
     refused = run(third, "push", store)
     assert (refused.returncode, "the log there has 4 entries" in refused.stderr) == (1, True), refused.stderr
     assert (store / "log" / "entries").read_bytes() == there
-    with LiveServer(second) as server:  # a node that has no files, but /log/
+    with LiveServer(second) as server:  # a node without files, only /log/
         taken = run(third, "editions", "take-log", server.url)
     assert "took over 3 entries; the log has 5 now" in taken.stdout, taken.stderr
     assert entries(third).startswith(there)
@@ -107,7 +108,7 @@ def test_a_witness_that_saw_a_longer_log_stops_a_restored_publisher(plain_desk: 
 
 
 @pytest.mark.rule("LOG-12")
-def test_a_destination_that_never_answers_is_asked_for_seconds_and_without_the_lock(
+def test_a_silent_destination_times_out_without_holding_the_lock(
     plain_desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = plain_desk.home
@@ -119,7 +120,7 @@ def test_a_destination_that_never_answers_is_asked_for_seconds_and_without_the_l
         use_s3(monkeypatch, f"http://127.0.0.1:{silent.getsockname()[1]}")
         with store.exclusive("switch"):
             publishing = beside.submit(run, home, "publish")
-            connection, _ = silent.accept()  # it asks while another holds the lock
+            connection, _ = silent.accept()  # it asks while another process holds the lock
         with connection:
             published = publishing.result()
     assert published.returncode == 0, published.stderr

@@ -15,7 +15,7 @@ from tests.tampering import point_at
 
 
 def publish_by_a_newer_version(home: Path, edition: str) -> str:
-    """An edition of a layout that nobody here reads, made current."""
+    """Publish an edition with a layout that nobody here reads, and make it current."""
     name = f"29991231T000000Z-{edition.split('-', 1)[1]}"
     folder = home / "editions" / name
     shutil.copytree(home / "editions" / edition, folder)
@@ -28,7 +28,7 @@ def publish_by_a_newer_version(home: Path, edition: str) -> str:
 
 
 @pytest.mark.rule("NODE-5")
-def test_an_older_version_goes_on_serving_its_edition_when_a_newer_one_publishes(
+def test_an_older_version_keeps_serving_its_edition_when_a_newer_one_publishes(
     serve: Serve, home: Path, key: str, editions: tuple[str, str]
 ) -> None:
     live = serve()
@@ -40,5 +40,5 @@ def test_an_older_version_goes_on_serving_its_edition_when_a_newer_one_publishes
         assert live.get("/v1/status").json()["edition"] == editions[1]
     assert load.failures == []
     assert set(load.editions) == {editions[1]}
-    with LiveServer(home) as restarted:  # and one that is restarted meanwhile
+    with LiveServer(home) as restarted:  # and one that is restarted in between
         until(lambda: ask(restarted, key) == (200, editions[1]))

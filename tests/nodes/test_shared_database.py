@@ -1,4 +1,4 @@
-"""Several machines on one PostgreSQL database: each serves editions from files of its own."""
+"""Several machines on one PostgreSQL database: each serves editions from its own files."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ SHARED = {"gate_secret": "gate", "cursor_secret": "cursors"}
 
 
 class Machines:
-    """A publisher, and nodes that have nothing but the address of the database."""
+    """A publisher, and nodes that know only the address of the database."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Machines:
         return done.stderr
 
     def publish(self, name: str) -> str:
-        """One more source, in an edition of its own."""
+        """Publish one more source in its own edition."""
         source, path = (("sample-tenders-ke", "tenders-ke"), ("sample-lei", "lei"), ("sample-isin", "isin"))[
             self.ingested
         ]
@@ -64,7 +64,7 @@ def served(server: LiveServer) -> str:
 
 @pytest.mark.ci
 @pytest.mark.rule("NODE-8")
-def test_a_new_node_serves_what_another_machine_published_and_each_newer_edition(machines: Machines) -> None:
+def test_a_new_node_serves_each_edition_that_another_machine_publishes(machines: Machines) -> None:
     first = machines.publish("publisher")
     with machines.serve("publisher") as one, machines.serve("node") as other:
         keys = {

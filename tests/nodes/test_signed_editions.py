@@ -1,4 +1,4 @@
-"""Signed editions: who is trusted, and what a node says when it refuses one."""
+"""Signed editions: which keys a node trusts, and what it says when it refuses an edition."""
 
 import base64
 import hashlib
@@ -32,7 +32,7 @@ def verifier_key(home: Path, *options: str) -> str:
 
 @pytest.fixture
 def forger(home: Path, tmp_path: Path) -> Path:
-    """A HOME with the same data, a forged figure and a key of its own."""
+    """A HOME with the same data, a forged figure and its own key."""
     folder = tmp_path / "forger"
     folder.mkdir()
     forger = Path(shutil.copytree(home, folder / "home"))
@@ -44,7 +44,7 @@ def forger(home: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest, home: Path, destination: Path) -> Path:
-    """A place that the world was pushed to, or the folder of its publisher."""
+    """A store that the world was pushed to, or the folder of its publisher."""
     return destination if request.param == "pushed" else home / "editions"
 
 
@@ -52,8 +52,8 @@ both_kinds = pytest.mark.parametrize("store", deep_after(1, ["pushed", "folder"]
 
 
 @pytest.mark.rule("SIGN-1")
-def test_the_note_and_the_key_have_the_form_that_others_read(home: Path) -> None:
-    """Worked out here from the C2SP specification, without the code that wrote them."""
+def test_the_note_and_the_key_follow_the_specification(home: Path) -> None:
+    """Computed here from the C2SP specification, without the code that wrote them."""
     printed = verifier_key(home)
     name, key_hash, key = printed.split("+", 2)
     public = base64.b64decode(key)
@@ -84,7 +84,7 @@ def test_a_command_that_reads_creates_no_key(tmp_path: Path) -> None:
 
 @both_kinds
 @pytest.mark.rule("SIGN-2")
-def test_a_node_refuses_what_none_of_its_trusted_keys_signed(
+def test_a_node_refuses_editions_without_a_trusted_signature(
     store: Path, home: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     url = f"file://{store}"
@@ -102,7 +102,7 @@ def test_a_node_refuses_what_none_of_its_trusted_keys_signed(
 
 
 @pytest.mark.rule("SIGN-2", "SIGN-3", "SIGN-5")
-def test_a_forged_edition_is_not_served_and_the_node_says_so_until_an_honest_push(
+def test_a_forged_edition_is_not_served_and_reported_until_an_honest_push(
     home: Path, forger: Path, destination: Path, key: str, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     node = tmp_path / "node" / "home"
@@ -144,7 +144,7 @@ def test_a_forged_edition_is_not_served_and_the_node_says_so_until_an_honest_pus
 
 @both_kinds
 @pytest.mark.rule("SIGN-2")
-def test_a_node_that_was_told_no_key_holds_on_to_the_first_it_saw(
+def test_a_node_without_a_configured_key_trusts_the_first_one_it_saw(
     store: Path, forger: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     node, url = tmp_path / "node", f"file://{store}"
@@ -158,7 +158,7 @@ def test_a_node_that_was_told_no_key_holds_on_to_the_first_it_saw(
 
 @both_kinds
 @pytest.mark.rule("SIGN-3")
-def test_what_goes_back_forks_or_comes_from_the_future_is_refused_though_it_is_signed(
+def test_signed_rollbacks_forks_and_future_editions_are_refused(
     store: Path, home: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     node, url = tmp_path / "node", f"file://{store}"
@@ -185,7 +185,7 @@ def test_what_goes_back_forks_or_comes_from_the_future_is_refused_though_it_is_s
 
 
 def put_list(store: Path, content: bytes) -> dict[str, Any]:
-    """Have a store list this as ever published; what its note says of that."""
+    """Make a store list this as its published editions; returns what the note then says."""
     digest = hashlib.sha256(content).hexdigest()
     path = store / "pool" / digest[:2] / digest if (store / "pool").exists() else store / "PUBLISHED"
     path.parent.mkdir(exist_ok=True)
@@ -195,7 +195,7 @@ def put_list(store: Path, content: bytes) -> dict[str, Any]:
 
 @both_kinds
 @pytest.mark.rule("SIGN-3")
-def test_an_operator_may_go_back_and_a_file_that_says_so_may_not(
+def test_only_the_operator_may_go_back_to_an_older_edition(
     store: Path, home: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     node, url, trusted = tmp_path / "node", f"file://{store}", verifier_key(home)
@@ -212,7 +212,7 @@ def test_an_operator_may_go_back_and_a_file_that_says_so_may_not(
 
 @both_kinds
 @pytest.mark.rule("SIGN-4")
-def test_a_key_is_replaced_without_a_node_that_is_left_behind(
+def test_replacing_a_key_leaves_no_node_behind(
     store: Path, home: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     pinned, other, url = tmp_path / "pinned", tmp_path / "other", f"file://{store}"
@@ -247,7 +247,7 @@ def test_a_key_is_replaced_without_a_node_that_is_left_behind(
 
 @pytest.mark.deep
 @pytest.mark.rule("SIGN-1")
-def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(home: Path, editions: tuple[str, str]):
+def test_after_a_lost_key_only_the_operator_can_start_anew(home: Path, editions: tuple[str, str]):
     (home / "edition-key").unlink()
     done = run(home, "publish")
     assert done.returncode == 1
@@ -260,10 +260,10 @@ def test_a_lost_key_is_told_of_and_only_the_operator_begins_anew(home: Path, edi
 
 
 @pytest.mark.rule("SIGN-2")
-def test_a_single_machine_serves_only_what_its_own_key_signed(
+def test_a_single_machine_serves_only_editions_signed_by_its_own_key(
     home: Path, forger: Path, key: str, editions: tuple[str, str]
 ) -> None:
-    """An edition that somebody put into HOME, made current by hand."""
+    """Somebody copied an edition into HOME and made it current by hand."""
     forged = current(forger)
     assert forged
     shutil.copytree(forger / "editions" / forged, home / "editions" / forged)
@@ -306,7 +306,7 @@ def test_a_backup_carries_the_key_and_is_itself_signed(
 @pytest.mark.deep
 @pytest.mark.rule("SIGN-4")
 def test_a_second_publisher_signs_too_and_nodes_follow_either(home: Path, forger: Path, tmp_path: Path):
-    """`forger` stands by here: another HOME with a key of its own."""
+    """Here `forger` is the second publisher: another HOME with its own key."""
     store, node = tmp_path / "store", tmp_path / "node"
     first, second = verifier_key(home), verifier_key(forger)
     assert verifier_key(home, "--add", str(forger / "edition-key")) == first

@@ -1,10 +1,9 @@
-"""The engines on which a suite is run.
+"""The engines that a suite runs on.
 
-Every engine gives the same blocks and the same answers for the same files: tests/engines holds them to it,
-endpoint by endpoint. What is served is therefore specified here on files, and besides on PostgreSQL where the
-engine has a part in what is tested: mark such a test, or its module, `both_engines`.
-There it is deep: a default run leaves it out.
-TEST_ENGINES=all runs everything on both, TEST_ENGINES=files nothing on PostgreSQL that can run without it.
+Every engine gives the same blocks and answers for the same files; tests/engines checks this for each
+endpoint. These suites therefore run on files. Mark a test or its module `both_engines` if the engine matters
+to it: it then runs on PostgreSQL too. There it is deep, so a default run leaves it out. TEST_ENGINES=all runs
+everything on both, TEST_ENGINES=files runs as little on PostgreSQL as possible.
 """
 
 import os
@@ -31,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """The settings of an engine; on PostgreSQL an empty database for the module."""
+    """The settings of an engine; on PostgreSQL with an empty database for the module."""
     yield from _settings(request)
 
 

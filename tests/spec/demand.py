@@ -1,6 +1,6 @@
-"""Random tender releases, and procurement-demand told from them by the rules alone: no product code here.
+"""Random tender releases, and procurement-demand computed from the rules alone: no product code.
 
-For every day asked about the releases dated later are forgotten, and the months are told from the beginning.
+For every day, releases dated later are dropped, and the months are computed from scratch.
 """
 
 import random
@@ -18,7 +18,7 @@ PERSON = "Quentin Zebulon Marchbanks"
 BUYERS = (
     {"name": "Department of Water and Roads"},
     {"name": "Thornveld City Council"},
-    {"name": "THORNVELD  CITY COUNCIL"},  # the same, written otherwise
+    {"name": "THORNVELD  CITY COUNCIL"},  # the same, written differently
     {"name": "Karoo Water Board"},
     {"name": "Ministry of Health"},
 )
@@ -30,7 +30,7 @@ Row = tuple[str, str, str, str, int, Decimal, Decimal | None, Decimal | None, De
 
 
 def releases(country: str, seed: int, months: int = 20, first: date = date(2024, 1, 1)) -> list[Release]:
-    """Tenders over some months: several releases each, some at the edges of months."""
+    """Tenders over some months, with several releases each, some at the edges of months."""
     chance = random.Random(seed)
     told = []
     days = months * 30
@@ -46,7 +46,7 @@ def releases(country: str, seed: int, months: int = 20, first: date = date(2024,
                 last = monthrange(moment.year, moment.month)[1]
                 moment = moment.replace(day=last, hour=23, minute=30)
             told.append(_release(chance, ocid, f"r{chance.randrange(10**6)}-{step}", moment))
-    # One in the month that is not over, unless today is its last day.
+    # In the open month, unless today is its last day.
     told.append(_release(chance, f"ocds-{country.lower()}-now", "now", datetime.combine(TODAY, time())))
     chance.shuffle(told)
     return told
@@ -83,7 +83,7 @@ def _release(chance: random.Random, ocid: str, release_id: str, moment: datetime
 
 
 def released(release: Release) -> datetime:
-    """The instant of a release; what has no zone is UTC."""
+    """The instant of a release; without a zone it is UTC."""
     when = datetime.fromisoformat(release["date"])
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 

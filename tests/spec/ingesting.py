@@ -1,4 +1,4 @@
-"""Small files for `sankofa ingest`, and what it says of them."""
+"""Small files for `sankofa ingest`, and its output."""
 
 import json
 import re
@@ -45,7 +45,7 @@ def ingest(home: Path, *paths: str | Path, source: str = "filings") -> subproces
 
 
 def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
-    """The counts of the one summary line, which is all of stdout."""
+    """The counts of the summary line, which is all of stdout."""
     (line,) = done.stdout.splitlines()
     found = {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", line.partition(":")[2])}
     assert set(COUNTS) <= set(found), line

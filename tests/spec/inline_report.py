@@ -1,7 +1,7 @@
-"""A small inline XBRL report and the taxonomies it needs, written by hand for the tests.
+"""A small inline XBRL report and its taxonomies, written by hand for the tests.
 
-Nobody's report: the issuer, its figures and the few concepts are invented. The namespaces are those of the
-real taxonomies, so that concepts are named as they are in real reports.
+The issuer, its figures and its few concepts are invented. The namespaces are those of the real taxonomies, so
+concepts have the same names as in real reports.
 """
 
 import io
@@ -45,7 +45,7 @@ def _item(prefix: str, name: str, kind: str = "monetary", period: str = "duratio
 
 
 def taxonomy() -> bytes:
-    """The taxonomy package: a handful of concepts under the names of the IFRS taxonomy."""
+    """The taxonomy package: a few concepts under the names of the IFRS taxonomy."""
     elements = "".join(
         (
             _item("ifrs-full", "Revenue"),
@@ -74,7 +74,7 @@ def taxonomy() -> bytes:
 
 
 def extension() -> str:
-    """The issuer's own schema: one concept that no taxonomy has."""
+    """The issuer's own schema, with one concept that no taxonomy has."""
     imported = f'<xsd:import namespace="{IFRS_NAMESPACE}" schemaLocation="{IFRS}/full_ifrs_entry_point.xsd"/>'
     elements = _item("own", "GoldOuncesRefined", "decimal") + _item("own", "RoyaltiesOnOunces")
     return _SCHEMA.format(namespace=EXTENSION, imports=imported, elements=elements)
@@ -105,7 +105,7 @@ def report(
     scheme: str = "",
     identifier: str = LEI,
 ) -> str:
-    """The document. `before` stands before the root element."""
+    """The document. `before` comes before the root element."""
     contexts = (
         _context("year", YEAR, "", scheme, identifier)
         + _context("end", YEAR_END, "", scheme, identifier)
@@ -154,7 +154,7 @@ of which in segments <ix:nonFraction id="f2" name="ifrs-full:Revenue" contextRef
 
 
 def report_package(document: str | bytes = "") -> bytes:
-    """As ESEF has it: the report beside the issuer's own taxonomy, in one archive."""
+    """A report package as in ESEF: the report and the issuer's own taxonomy in one archive."""
     document = document or report()
     top = "999900SAMPLEKE000132-2023-12-31"
     return _zip(

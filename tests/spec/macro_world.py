@@ -40,7 +40,9 @@ class Told(NamedTuple):
 
 
 def told() -> list[Told]:
-    """A few series whose values are revised, return, are withdrawn, change their unit, are told too early."""
+    """Some series with values that are revised, return, are withdrawn, change their unit or come too
+    early.
+    """
     chance = random.Random(7)
     rows = []
     for series, family, frequency, country, step in (

@@ -66,7 +66,7 @@ CITY = {"id": "city", "name": "City of Thornveld Metropolitan Municipality"}
 
 
 def release(ocid: str, date: str = "2025-06-01T10:00:00Z", /, number: int = 1, **fields: Any) -> Json:
-    """A release with the least it needs, and whatever else is given."""
+    """A release with the minimum it needs, and anything else that is given."""
     return {"ocid": f"ocds-test-{ocid}", "id": f"{ocid}-{number}", "date": date, "tag": ["tender"], **fields}
 
 
@@ -83,7 +83,7 @@ def package(*releases: Any, **fields: Any) -> Json:
 
 
 class Desk:
-    """A data folder that files are put into through the command line."""
+    """A data folder that takes files through the command line."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
@@ -96,7 +96,7 @@ class Desk:
         return run(self.home, *arguments, **self.settings)
 
     def write(self, name: str, content: Any) -> Path:
-        """A file as given: bytes, text, JSON of a value."""
+        """Write a file from bytes, text or a JSON value."""
         path = self.folder / name
         if not isinstance(content, bytes):
             content = (content if isinstance(content, str) else json.dumps(content)).encode()
@@ -104,7 +104,7 @@ class Desk:
         return path
 
     def ingest(self, source: str, name: str, content: Any, *options: str) -> dict[str, int]:
-        """Take in one file, which must be of its format; and what the summary counts."""
+        """Ingest one file, which must have its format; returns the counts of the summary."""
         done = self.command("ingest", *options, source, self.write(name, content))
         assert done.returncode == 0, done.stderr + done.stdout
         return counts(done.stdout)
@@ -132,7 +132,7 @@ class Desk:
 
 
 def without_mark(ref: str) -> str:
-    """A `source_ref` without what tells one capture of a file from another."""
+    """A `source_ref` without the part that identifies the capture of a file."""
     return re.sub(r"@[0-9a-f]{8}#", "#", ref)
 
 
@@ -142,7 +142,7 @@ def counts(summary: str) -> dict[str, int]:
 
 
 class Asked:
-    """A server, asked with a paid key; figures are read exactly."""
+    """A server, called with a paid key; figures are parsed exactly."""
 
     def __init__(self, server: LiveServer, key: str) -> None:
         self.server = server
@@ -165,7 +165,7 @@ class Asked:
         return list(self.get("/v1/tenders", **{"limit": 10000, **query})["data"])
 
     def tender(self, ocid: str, **query: Any) -> Json:
-        """The one row of a process."""
+        """The only row of a process."""
         (row,) = [row for row in self.tenders(**query) if row["ocid"] == f"ocds-test-{ocid}"]
         return row
 
@@ -173,7 +173,7 @@ class Asked:
         return list(self.get("/v1/tender-parties", **{"limit": 10000, **query})["data"])
 
     def walk(self, limit: int = 7, **query: Any) -> Iterator[Json]:
-        """Every page."""
+        """The rows of every page."""
         page = self.get("/v1/tenders", limit=limit, **query)
         yield page
         while page["next_cursor"] is not None:
@@ -190,7 +190,7 @@ class Asked:
         return asyncio.run(call())
 
     def walk_with_tool(self, name: str, **arguments: Any) -> list[Json]:
-        """Every page of a walk, in one session of the SDK's own client."""
+        """The rows of every page, in one session of the SDK's own client."""
 
         async def walk() -> list[Json]:
             pages: list[Json] = []
@@ -236,5 +236,5 @@ def desk(fresh_engine: dict[str, str], tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def plain_desk(tmp_path: Path) -> Desk:
-    """An empty data folder, for what does not hang on the engine."""
+    """An empty data folder for tests that do not depend on the engine."""
     return Desk(tmp_path)

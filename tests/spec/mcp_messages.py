@@ -1,4 +1,4 @@
-"""Messages to the MCP endpoint as a client sends them, and what comes back."""
+"""Messages to the MCP endpoint as a client sends them, and the answers."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def serve(tmp_path: Path, sample_home: Path) -> Iterator[Callable[..., LiveServer]]:
-    """Starts a server of the test's own, on a copy of the sample world or on nothing at all."""
+    """Starts servers for a test, on a copy of the sample world or without data."""
     with ExitStack() as stack:
 
         def start(*, empty: bool = False, workers: int = 1, **settings: str) -> LiveServer:
@@ -68,7 +68,7 @@ def message(method: str, revision: str, **params: Any) -> dict[str, Any]:
 def post(
     server: LiveServer, body: Any, revision: str = OLD, key: str | None = SANDBOX, **headers: str
 ) -> httpx.Response:
-    """One message as it goes on the wire; whatever the answer, it carries what every response does."""
+    """Send one message; check the header fields that every response has."""
     sent = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     sent["mcp-protocol-version"] = revision
     if isinstance(body, dict) and revision == NEW and "method" in body:
@@ -114,7 +114,7 @@ def rest(server: LiveServer, path: str, key: str = SANDBOX, **query: str) -> htt
 
 
 def used(server: LiveServer, key: str, cap: int) -> int:
-    """Requests counted on a key with that monthly cap, without this question."""
+    """Requests counted on a key with that monthly cap, without this one."""
     left = re.search(r'"month";r=(\d+)', rest(server, f"/v1/entities/{FUND}", key).headers["ratelimit"])
     assert left is not None
     return cap - int(left[1]) - 1

@@ -1,4 +1,4 @@
-"""People with names that nobody has, planted in every place of a release that can name one."""
+"""People with invented names, planted in every field of a release that can name one."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 class Person(NamedTuple):
-    """Somebody invented; every part of them must stay unseen."""
+    """An invented person; no part of them may be visible."""
 
     given: str
     family: str
@@ -38,7 +38,7 @@ def person(n: int) -> Person:
 
 
 def supplied(ocid: str, who: Json, **fields: Any) -> Json:
-    """A release in which a firm and somebody else supply."""
+    """A release in which a firm and a person supply."""
     firm = party("firm", FIRM, "supplier")
     return release(
         ocid,
@@ -256,7 +256,7 @@ def in_keys(p: Person) -> Iterator[tuple[str, Json]]:
 
 
 def planted() -> dict[str, tuple[Person, Json]]:
-    """Every place, each with somebody of its own."""
+    """Every field, each with a person of its own."""
     found: dict[str, tuple[Person, Json]] = {}
     number = 100
     for places in (in_parties, in_person_fields, in_texts, in_texts_where_nobody_is_withheld, in_keys):

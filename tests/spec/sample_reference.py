@@ -1,4 +1,4 @@
-"""The sample world as its files tell it, read without the product."""
+"""The sample world as its files state it, read without the product."""
 
 import csv
 import json
@@ -43,20 +43,20 @@ Rows = list[dict[str, Any]]
 
 
 def lei_of(middle: str) -> str:
-    """The LEI by its middle, as the README names issuers."""
+    """The LEI by its middle part, as the README names issuers."""
     with (SAMPLE / "lei" / "golden-copy.csv").open() as stream:
         (found,) = [row["LEI"] for row in csv.DictReader(stream) if row["LEI"][12:18] == middle]
     return found
 
 
 def issuer(name: str) -> str:
-    """The service_id of an issuer by the middle of its LEI, or by its CIK."""
+    """The service_id of an issuer by the middle of its LEI or by its CIK."""
     return service_id(f"registry:US-SEC-CIK:{name}" if name.isdigit() else f"lei:{lei_of(name)}")
 
 
 @cache
 def told(name: str) -> tuple[Told, ...]:
-    """Every report of an issuer, straight from the files of the sample."""
+    """Every report of an issuer, read directly from the files of the sample."""
     return _from_companyfacts(name) if name.isdigit() else _from_filings(lei_of(name))
 
 
@@ -110,7 +110,7 @@ ISSUERS = (
 
 
 class Reader:
-    """Asks as a client does, and reads figures exactly."""
+    """A client that parses figures exactly."""
 
     def __init__(self, server: LiveServer, key: str) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""Further checks for Schemathesis, and values that it cannot know."""
+"""More checks for Schemathesis, and values that it cannot know."""
 
 import base64
 import os
@@ -89,7 +89,9 @@ WALKS = {
 def status_is_listed_or_a_plain_refusal(
     ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
 ) -> None:
-    """`default` would let any status pass `status_code_conformance`; each is listed (contract: SPEC-2)."""
+    """`default` would let any status pass `status_code_conformance`; each status is listed (contract:
+    SPEC-2).
+    """
     if response.request.method != "GET":
         return
     listed = {int(status) for status in case.operation.responses.status_codes if status.isdigit()}
@@ -100,50 +102,51 @@ def status_is_listed_or_a_plain_refusal(
 
 @schemathesis.hook
 def map_query(context: schemathesis.HookContext, query: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Has every filter of a walk said, so that the link to its next page can say them again."""
+    """Repeat every filter of a list, so that the link to the next page can repeat them."""
     path = "" if context.operation is None else context.operation.path
     return {**WALKS.get(path, {}), **(query or {})}
 
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any], _: Any) -> None:
-    """No schema knows which editions are kept: any that might have been is the one that is.
+    """Replace values that no schema can know.
 
-    Nor which day it is: of days to come (a 400, as the description says) today stands for all.
+    No schema knows which editions are kept, so the current one replaces any other. Nor does it know the date:
+    today replaces future days, which are a 400 by the description.
     """
     if case.path in WALKS and case.query and case.query.get("format") in ("csv", "arrow", "xlsx"):
-        case.query["format"] = "json"  # a link to the next page is read from JSON alone
+        case.query["format"] = "json"  # Schemathesis reads a link to the next page from JSON only
     as_of = str((case.query or {}).get("as_of", ""))
     if re.fullmatch(REAL_DAYS, as_of) and as_of > datetime.now(UTC).date().isoformat():
         case.query["as_of"] = datetime.now(UTC).date().isoformat()
     if case.path == "/v1/check" and case.query:
         _claim(case.query)
     if case.query and case.query.get("format") not in (None, "json"):
-        case.query.pop("proof", None)  # which comes with JSON alone
+        case.query.pop("proof", None)  # only JSON has it
     for name in ("min_change", "min_value"):
         if case.query and "e" in str(case.query.get(name, "")):
-            case.query[name] = "0.01"  # an exponent: no schema tells how a number is spelt
+            case.query[name] = "0.01"  # an exponent: no schema says how a number is written
     if case.query and re.fullmatch("[1-9][0-9]*", str(case.query.get("since_size", ""))):
-        case.query["since_size"] = "1"  # no schema tells how long the log is
+        case.query["since_size"] = "1"  # no schema knows how long the log is
     if case.path_parameters and case.path_parameters.get("signal_key") == "procurement-demand":
-        case.path_parameters["signal_key"] = "macro-momentum"  # the other is an endpoint of its own
+        case.path_parameters["signal_key"] = "macro-momentum"  # the other is a separate endpoint
     if case.query and INSTANT.fullmatch(str(case.query.get("known_by", ""))):
         case.query["known_by"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         if "edition" in case.query:  # one of the two
             del case.query["known_by"]
     for name in EDITIONS:
         if case.path == "/v1/restatements" and name == "since":
-            continue  # a day there
+            continue  # a valid day in the schema
         if case.query and EDITION.fullmatch(str(case.query.get(name, ""))):
             case.query[name] = KEPT
 
 
 @schemathesis.hook
 def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) -> bool:
-    """Leaves out what only prose can rule out: a schema says nothing of two parameters together."""
+    """Leave out what only prose can exclude: a schema cannot relate two parameters."""
     query = case.query or {}
     if not all(map(_is_sent, query.values())):
-        return False  # such a parameter is left out of the address, so that nothing in the request is wrong
+        return False  # the parameter is left out of the address, so the request is valid
     cursor = query.get("cursor")
     if isinstance(cursor, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,3600}", cursor):
         return _issued(cursor, case.path, query, case.path_parameters or {})
@@ -169,7 +172,7 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
 
 
 def _claim(query: dict[str, Any]) -> None:
-    """Has value, unit and period written as people write them, which no pattern says."""
+    """Write value, unit and period as people do, which no pattern describes."""
     text = {name: query.get(name) for name in ("value", "unit", "period")}
     if isinstance(text["period"], str) and re.fullmatch(r"[A-Za-z0-9 .,/-]{4,40}", text["period"]):
         try:
@@ -197,14 +200,14 @@ def _is_a_panel(query: dict[str, Any]) -> bool:
 
 
 def _is_sent(value: object) -> bool:
-    """Whether anything of it is in the address: of an empty list, or a list of such, nothing is."""
+    """Whether the address contains any of it: an empty list is left out."""
     if isinstance(value, list):
         return any(map(_is_sent, value))
     return value is not None and value != {}
 
 
 def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str, Any]) -> bool:
-    """Whether the service wrote it, and for these filters: any other is a 400, as an altered one is."""
+    """Whether the service issued this cursor for these filters: any other is a 400, like an altered one."""
     try:
         inside = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     except ValueError:
@@ -257,7 +260,7 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
 
 
 def _is_one_question(query: dict[str, Any]) -> bool:
-    """Whether one entity or country is asked about, and a dataset that it has."""
+    """Whether it asks about one entity or country, and a dataset that it has."""
     entity, place, dataset = (query.get(name) for name in ("entity_id", "country", "dataset"))
     if (entity is None) == (place is None):
         return False
@@ -268,7 +271,7 @@ def _is_one_question(query: dict[str, Any]) -> bool:
 
 @schemathesis.hook
 def before_add_examples(context: schemathesis.HookContext, examples: list[schemathesis.Case[Any]]) -> None:
-    """The examples of the parameters make one question together, but for those of another mode."""
+    """The examples of the parameters form one question, except those of another mode."""
     for case in examples:
         if case.path in _OTHER_MODE and case.query:
             case.query.pop(_OTHER_MODE[case.path], None)

@@ -1,4 +1,4 @@
-"""A world with something in every dataset, for the tests of /v1/shared/facts."""
+"""A world with data in every dataset, for the tests of /v1/shared/facts."""
 
 import json
 import random
@@ -23,7 +23,7 @@ LEIS = "\n".join(
         record(BANK, "First Marula Bank Plc", "NG", "RA990200:RC 4411"),
     ]
 )
-# The ticker is known before the LEI it turns out to share an organisation with: its id is the older one.
+# The ticker is known before the LEI of the same organisation, so its id is the older one.
 TICKER, LEI_ID, BANK_ID = sid("ticker:JSE:THV"), sid(f"lei:{BREWER}"), sid(f"lei:{BANK}")
 IDENTIFIERS = f"entity,id_type,id_value,registry\nlei:{BREWER},ticker,JSE:THV,\n"
 FILINGS = (
@@ -53,7 +53,7 @@ RATES = "Date,USD,ZAR,XOF\n2023-01-03,1.05,18.2,655.957\n2023-01-02,1.06,18.1,65
 
 
 class Award(NamedTuple):
-    """An award as a release tells it; winners by their key in `PARTIES`."""
+    """An award in a release; winners by their key in `PARTIES`."""
 
     id: str
     day: str | None
@@ -145,7 +145,7 @@ def as_ocds(told: Told) -> dict[str, Any]:
 
 
 def lines(told: Sequence[Told]) -> str:
-    """As JSON Lines, figures exact."""
+    """JSON Lines with exact figures."""
     texts = []
     for one in told:
         text = json.dumps(as_ocds(one), default=lambda number: f"<{number}>")
@@ -154,7 +154,7 @@ def lines(told: Sequence[Told]) -> str:
 
 
 def files(order: Sequence[Told] = RELEASES, parts: int = 2) -> list[tuple[str, str, str]]:
-    """(source, file name, content); the releases of each country in so many files."""
+    """(source, file name, content); each country's releases are split over so many files."""
     found = [
         ("filings", "filings.csv", FILINGS),
         ("gleif-lei", "lei.csv", LEIS),
@@ -171,7 +171,7 @@ def files(order: Sequence[Told] = RELEASES, parts: int = 2) -> list[tuple[str, s
 
 
 def build(folder: Path, given: Sequence[tuple[str, str, str]], **settings: str) -> Path:
-    """A HOME into which the files were taken and published."""
+    """A HOME with the files ingested and published."""
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     (home / "sources.toml").write_text(SOURCES)
@@ -190,11 +190,11 @@ def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
         yield server
 
 
-# What must be served, by replaying what was public by a day; nothing of the product is used.
+# The expected rows, from a replay of what was public by a day; no product code.
 
 
 def _latest(story: list[tuple[str, str, Decimal | None, Any]]) -> tuple[int, tuple[Any, ...]] | None:
-    """The number of the last vintage, and the telling that began it; a story is (day, order, value, rest)."""
+    """The number of the last vintage and the report that began it; a history is (day, order, value, rest)."""
     figures: list[tuple[Any, ...]] = []
     for telling in sorted(story, key=lambda t: t[:2]):
         if (figures or telling[2] is not None) and (not figures or figures[-1][2] != telling[2]):

@@ -1,4 +1,4 @@
-"""OCDS files of every kind, taken in on each engine."""
+"""OCDS files of every kind, ingested on each engine."""
 
 import gzip
 import io
@@ -118,7 +118,7 @@ FILES: dict[str, tuple[Any, set[str]]] = {
 
 @pytest.fixture(scope="module")
 def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """Every file in one folder, taken in by one command."""
+    """Every file in one folder, ingested by one command."""
     desk = Desk(tmp_path_factory.mktemp("files"), **engine)
     inbox = desk.folder / "inbox"
     inbox.mkdir()

@@ -1,4 +1,4 @@
-"""An answer without rows says why, and what to ask instead: questions of real users."""
+"""An answer without rows says why, and what to ask instead."""
 
 import json
 from typing import Any, NamedTuple
@@ -100,7 +100,7 @@ def ask(server: LiveServer, key: str, path: str) -> dict[str, Any]:
 
 @pytest.mark.rule("ABS-1", "ABS-2")
 @every("asked", QUESTIONS, ids=[one.path for one in QUESTIONS])
-def test_a_question_without_rows_gets_a_reason_and_a_way_on(server: LiveServer, paid_key: str, asked: Asked):
+def test_an_empty_answer_gives_a_reason_and_a_next_step(server: LiveServer, paid_key: str, asked: Asked):
     body = ask(server, paid_key, asked.path)
     assert body["count"] == 0
     absent = body["absent"]

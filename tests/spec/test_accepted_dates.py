@@ -1,4 +1,4 @@
-"""Dates outside 1800-01-01 to today + 30 years stay out, and a row that `publish` fails on is named."""
+"""Dates outside 1800-01-01 to today + 30 years are rejected, and a row that makes `publish` fail is named."""
 
 import json
 import zipfile
@@ -184,7 +184,7 @@ def test_a_rounded_period_out_of_range_is_rejected(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "updated", ["1799-12-31T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00"]
 )
-def test_a_record_updated_out_of_range_is_kept_from_its_capture(desk: Desk, updated: str) -> None:
+def test_a_record_with_an_update_out_of_range_counts_from_its_capture(desk: Desk, updated: str) -> None:
     path = desk.inbox / "lei.csv"
     row = record(MINER, "Tested Mining Limited", "ZA").replace("2026-01-05T00:00:00Z", updated)
     path.write_text(f"{COLUMNS}\n{row}\n")
@@ -222,7 +222,7 @@ def test_a_date_of_a_release_out_of_range_is_null_and_the_release_stays(desk: De
 
 
 @pytest.mark.rule("PUB-9", "WEB-1")
-def test_every_page_answers_where_an_older_ledger_has_values_of_two_thousand_years(
+def test_pages_answer_although_an_older_ledger_spans_two_thousand_years(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(macro, "out_of_range", lambda *_: None)
@@ -259,7 +259,7 @@ def _failing(module: Any, name: str, at: Callable[..., bool], monkeypatch: pytes
 
 @pytest.mark.rule("PUB-9")
 @pytest.mark.parametrize("surface", ["figures", "series", "releases"])
-def test_a_row_that_stops_a_build_is_named_with_its_capture(
+def test_a_row_that_breaks_a_build_is_named_with_its_capture(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, surface: str
 ) -> None:
     for number, year in enumerate((2021, 2022)):

@@ -1,4 +1,4 @@
-"""Keys and tiers, and the order in which a request is checked."""
+"""Keys and tiers, and the order of the checks of a request."""
 
 import shutil
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def test_a_bearer_token_is_the_key(server: LiveServer, path: str, scheme: str) -
 
 
 @every("text", ["ApiKey {}", "Basic {}", "{}", "Bearer", "Bearer{}", "Bearer {}x"])
-def test_another_authorization_is_no_key(server: LiveServer, text: str) -> None:
+def test_other_authorization_schemes_are_ignored(server: LiveServer, text: str) -> None:
     answer = server.get(ENTITY, authorization=text.format(SANDBOX))
     assert answer.status_code == 401
     assert "Bearer" in answer.headers["WWW-Authenticate"]
@@ -76,7 +76,7 @@ def test_a_key_in_both_headers_or_twice_is_401(server: LiveServer, fields: tuple
     assert statuses(exchange(server.port, request(ENTITY, "Host: x", *fields))) == [401]
 
 
-def test_the_authorization_of_a_proxy_beside_the_key_is_left_alone(server: LiveServer) -> None:
+def test_a_proxys_authorization_beside_the_key_is_ignored(server: LiveServer) -> None:
     assert server.get(ENTITY, SANDBOX, authorization="Basic dXNlcjpwYXNz").status_code == 200
 
 
@@ -93,7 +93,7 @@ def test_a_revoked_key_is_401_at_the_next_request(server: LiveServer) -> None:
 @pytest.mark.rule("KEY-2")
 @every("path", ["/health", "/v1/status", "/openapi.json"])
 @every("key", [None, "unknown", SANDBOX])
-def test_the_open_paths_need_no_key_and_look_at_none(server: LiveServer, path: str, key: str | None) -> None:
+def test_open_paths_need_no_key_and_ignore_one(server: LiveServer, path: str, key: str | None) -> None:
     answer = server.get(path, key)
     assert answer.status_code == 200
     assert "RateLimit" not in answer.headers
@@ -112,7 +112,7 @@ def test_the_sandbox_key_is_a_real_sample_tier_key(server: LiveServer, sample_ke
 
 
 @pytest.mark.rule("CLI-6")
-def test_the_server_says_where_it_is_and_what_the_sandbox_key_is(server: LiveServer) -> None:
+def test_the_server_prints_its_address_and_the_sandbox_key(server: LiveServer) -> None:
     assert f"Sankofa at {server.url} (MCP at {server.url}/mcp), edition " in server.log
     assert f"Sandbox key: {SANDBOX}\n" in server.log
 
@@ -169,7 +169,7 @@ def test_401_429_and_400_come_before_402_and_404_in_that_order(
     "/v1 /v1/ /v1/nothing /v1/fundamentals /v1/fundamentals/ /v1/entities/A/B /v2/entities/A".split(),
 )
 @pytest.mark.parametrize("which", ["none", "unknown", "valid", "exhausted"])
-def test_an_unknown_path_is_404_key_or_not(
+def test_an_unknown_path_is_404_with_or_without_a_key(
     server: LiveServer, paid_key: str, exhausted: str, path: str, which: str
 ) -> None:
     key = {"none": None, "unknown": "unknown", "valid": paid_key, "exhausted": exhausted}[which]

@@ -1,4 +1,4 @@
-"""Annual tables whose files are named by the day of their capture are series too, known from that day."""
+"""Annual tables with the day of their capture in the file name are series too, known from that day."""
 
 import os
 import random
@@ -23,7 +23,7 @@ Table = dict[tuple[str, int], str]
 
 
 def drawn() -> Table:
-    """Few values, so that many return; none is an empty cell."""
+    """Few values, so that many return; None is an empty cell."""
     return {(iso3, year): DRAW.choice(("", "1.5", "2", "3.25")) for iso3 in COUNTRIES for year in YEARS}
 
 
@@ -84,7 +84,7 @@ def test_a_value_is_known_from_the_first_capture_that_shows_it(asked: Asked) -> 
 
 @pytest.mark.rule("PIT-8", "MACRO-9")
 def test_tables_ingested_newest_first_give_the_same_series(plain_desk: Desk) -> None:
-    """Also where an undated table, and one with the same bytes, said the values before."""
+    """Also if an undated table, or one with the same bytes, gave the values before."""
     captures = {"2012-09-20": "1.5", "2013-06-28": "2", "2015-08-16": "2", "2018-08-01": "1.5"}
     plain_desk.ingest(
         "worldbank", "undated.csv", HEAD + '"2010"\n"Kenya","KEN","GDP","NY.GDP.MKTP.CD","1.5"\n'
@@ -106,7 +106,7 @@ def test_tables_ingested_newest_first_give_the_same_series(plain_desk: Desk) -> 
 
 
 @pytest.mark.rule("ADP-5")
-def test_a_tidy_table_may_have_the_day_before_its_indicator(plain_desk: Desk) -> None:
+def test_a_tidy_file_name_may_put_the_day_before_its_indicator(plain_desk: Desk) -> None:
     table = "Country Name,Country Code,Year,Value\nNigeria,NGA,2014,176400000\n"
     plain_desk.ingest("worldbank", "2016-03-01-sp.pop.totl.csv", table)
     plain_desk.publish()
@@ -117,18 +117,18 @@ def test_a_tidy_table_may_have_the_day_before_its_indicator(plain_desk: Desk) ->
         assert (row["date"], row["available_at"]) == ("2014-12-31", "2016-03-01")
 
 
-def test_such_a_series_is_listed_with_its_country_and_family(asked: Asked) -> None:
+def test_an_annual_series_is_listed_with_its_country_and_family(asked: Asked) -> None:
     rows = shown(asked, "country=NG&as_of=2018-08-01&series_type=wdi&frequency=annual")
     assert rows == shown(asked, "series=wdi:ny.gdp.mktp.cd:nga&as_of=2018-08-01")
     assert rows
 
 
-def test_a_table_whose_name_tells_no_day_is_no_series(asked: Asked) -> None:
+def test_a_table_without_a_day_in_its_name_is_no_series(asked: Asked) -> None:
     assert shown(asked, "series=WDI:FP.CPI.TOTL.ZG:NGA") == []
     assert shown(asked, "country=NG&indicator=FP.CPI.TOTL.ZG")
 
 
-def test_annual_mode_and_shared_facts_stay_as_they_are(asked: Asked) -> None:
+def test_annual_mode_and_shared_facts_do_not_change(asked: Asked) -> None:
     newest = TABLES[CAPTURES[-1]]
     rows = shown(asked, "country=NG&indicator=NY.GDP.MKTP.CD")
     assert {row["year"]: row["value"] for row in rows if row["value"] is not None} == {
@@ -160,7 +160,7 @@ def test_on_a_day_before_its_first_capture_a_series_is_not_yet_known(asked: Aske
 
 @pytest.mark.rule("SER-4")
 def test_the_mean_of_revisions_that_cancel_has_all_its_digits(plain_desk: Desk) -> None:
-    """Two thirds up and two thirds less 1e-7 down: rounded one by one they would leave 3.33e-8."""
+    """Two thirds up and two thirds minus 1e-7 down: rounded one by one they would leave 3.33e-8."""
     table = dict.fromkeys(((iso3, year) for iso3 in COUNTRIES for year in YEARS), "")
     first = table | {("NGA", year): "3" for year in (2007, 2008, 2009)}
     later = first | {("NGA", 2007): "4", ("NGA", 2008): "4", ("NGA", 2009): "1.0000003"}

@@ -1,4 +1,4 @@
-"""`basis=as_known`: derived values from the vintages known on a day, whatever was filed later."""
+"""`basis=as_known`: derived values use the vintages known on a day, whatever was filed later."""
 
 import json
 import random
@@ -32,7 +32,7 @@ Reported = list[tuple[str, Told]]
 
 
 class World(NamedTuple):
-    """Issuers whose figures are restated, completed and withdrawn; all of it published and served."""
+    """Issuers whose figures are restated, completed and withdrawn, published and served."""
 
     told: Reported
     server: LiveServer
@@ -105,7 +105,7 @@ def metrics_of(edition: Edition, issuer: str, day: date) -> Rows:
 
 @pytest.mark.deep
 @pytest.mark.rule("MET-13", "SIG-8")
-def test_a_day_is_what_a_build_from_the_files_of_that_day_alone_gives(world: World, tmp_path: Path) -> None:
+def test_a_day_equals_a_build_from_the_files_of_that_day_alone(world: World, tmp_path: Path) -> None:
     chance = random.Random(rounds(1, 2, 3))
     filed = sorted({one.available for _, one in world.told if one.available and one.available < TODAY})
     compared = left_out = 0
@@ -136,11 +136,11 @@ def test_a_day_is_what_a_build_from_the_files_of_that_day_alone_gives(world: Wor
             expected_rows = rows_of(wait(alone.select_list(panel_kind(panel), day=day.toordinal())))
             assert observed["observations"] == expected_rows, (panel, day)
     assert compared > 8 * ISSUERS * rounds(3, 12, 60)
-    assert left_out > 0  # or nothing was restated, and the comparison proves little
+    assert left_out > 0  # otherwise nothing was restated, and the comparison proves little
 
 
 @pytest.mark.rule("MET-13")
-def test_a_later_restatement_leaves_nobody_out(world: World) -> None:
+def test_a_later_restatement_omits_nobody(world: World) -> None:
     path = "/v1/screen?metric=net_margin&as_of=2018-01-31&limit=100"
     now, known = body(world, path), body(world, f"{path}&basis=as_known")
     assert (now["basis"], known["basis"]) == ("current", "as_known")
@@ -160,7 +160,7 @@ def test_today_both_bases_are_the_same(world: World) -> None:
 
 
 @pytest.mark.rule("MET-14")
-def test_max_age_leaves_out_old_years_and_counts_them(world: World) -> None:
+def test_max_age_omits_old_years_and_counts_them(world: World) -> None:
     day = date(2018, 1, 31)
     path = f"/v1/screen?metric=net_margin&as_of={day}&basis=as_known&limit=100"
     every = body(world, path)

@@ -37,7 +37,7 @@ def everything_in(folder: Path) -> list[str]:
 
 
 def key_list(home: Path, **stores: str) -> list[dict[str, Any]]:
-    """The records of the keys; when each was used last is counted with the usage, which no backup has."""
+    """The records of the keys. The day of last use is counted with the usage, which is not backed up."""
     rows: list[dict[str, Any]] = json.loads(run(home, "keys", "list", "--json", **stores).stdout)
     return [{name: value for name, value in row.items() if name != "last_used"} for row in rows]
 
@@ -93,13 +93,13 @@ def test_a_backup_is_restored_into_a_home_that_is_a_link(saved: tuple[Path, Path
     assert (tmp_path / "real" / "gate-secret").exists()
 
 
-def test_the_file_is_its_owners_alone_and_holds_no_key(saved: tuple[Path, Path, str]) -> None:
+def test_only_the_owner_can_read_the_backup_and_it_holds_no_key(saved: tuple[Path, Path, str]) -> None:
     _, file, key = saved
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert key.encode() not in file.read_bytes()
 
 
-def test_a_file_that_is_there_is_not_overwritten(saved: tuple[Path, Path, str]) -> None:
+def test_an_existing_file_is_not_overwritten(saved: tuple[Path, Path, str]) -> None:
     home, file, _ = saved
     before = file.read_bytes()
     refused = run(home, "backup", file)
@@ -108,7 +108,7 @@ def test_a_file_that_is_there_is_not_overwritten(saved: tuple[Path, Path, str]) 
     assert file.read_bytes() == before
 
 
-def test_only_an_empty_home_is_restored_into(saved: tuple[Path, Path, str], tmp_path: Path) -> None:
+def test_restore_refuses_a_home_that_is_not_empty(saved: tuple[Path, Path, str], tmp_path: Path) -> None:
     _, file, _ = saved
     home = tmp_path / "home"
     home.mkdir()
@@ -120,7 +120,7 @@ def test_only_an_empty_home_is_restored_into(saved: tuple[Path, Path, str], tmp_
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "longer", "another", "absent"])
-def test_a_damaged_backup_is_one_line_and_leaves_nothing_behind(
+def test_a_damaged_backup_is_an_error_of_one_line_and_leaves_nothing(
     saved: tuple[Path, Path, str], tmp_path: Path, damage: str
 ) -> None:
     content = bytearray(saved[1].read_bytes())
@@ -142,10 +142,8 @@ def test_a_damaged_backup_is_one_line_and_leaves_nothing_behind(
     assert not (tmp_path / "home").exists()
 
 
-def test_a_backup_taken_while_files_are_ingested_is_of_one_moment(
-    saved: tuple[Path, Path, str], tmp_path: Path
-) -> None:
-    """A writer in the middle of its transaction neither stops the backup nor gets into it."""
+def test_a_backup_during_an_ingest_is_consistent(saved: tuple[Path, Path, str], tmp_path: Path) -> None:
+    """A writer in the middle of its transaction neither blocks the backup nor enters it."""
     home = Path(shutil.copytree(saved[0], tmp_path / "home"))
     with sqlite3.connect(home / "ledger.sqlite", isolation_level=None) as writer:
         writer.execute("BEGIN IMMEDIATE")
@@ -158,7 +156,7 @@ def test_a_backup_taken_while_files_are_ingested_is_of_one_moment(
     assert verified.stdout == run(home, "ledger", "verify").stdout
 
 
-def test_a_damaged_ledger_is_not_saved_as_if_it_were_whole(saved: tuple[Path, Path, str], tmp_path: Path):
+def test_a_damaged_ledger_is_not_backed_up(saved: tuple[Path, Path, str], tmp_path: Path):
     home = Path(shutil.copytree(saved[0], tmp_path / "home"))
     with sqlite3.connect(home / "ledger.sqlite") as database:
         database.execute("DROP TRIGGER fact_refuses_update")
@@ -170,7 +168,7 @@ def test_a_damaged_ledger_is_not_saved_as_if_it_were_whole(saved: tuple[Path, Pa
     assert everything_in(tmp_path) == [p for p in everything_in(tmp_path) if p.startswith("home")]
 
 
-def test_nothing_is_saved_of_an_empty_home(tmp_path: Path) -> None:
+def test_an_empty_home_is_not_backed_up(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     refused = run(tmp_path / "home", "backup", tmp_path / "backup")
     assert refused.returncode == 1

@@ -1,4 +1,4 @@
-"""Every answer of a tool fits its budget; what does not fit is a cursor away."""
+"""Every answer of a tool fits its budget; a cursor leads to the rest."""
 
 import io
 import json
@@ -37,15 +37,13 @@ LISTS: list[tuple[str, dict[str, Any]]] = [
 
 
 class Tools(NamedTuple):
-    """The tools of a server, and a key."""
-
     server: LiveServer
     key: str
 
     def call(
         self, name: str, arguments: dict[str, Any], key: str | None = None
     ) -> tuple[dict[str, Any], int]:
-        """The structured answer, and the bytes of one copy of it on the wire."""
+        """The structured answer, and the size in bytes of one copy of it."""
         result = self.server.call(name, key or self.key, arguments)
         assert result["isError"] is False, result
         (content,) = result["content"]
@@ -91,7 +89,7 @@ def test_no_answer_is_larger_than_61_440_bytes_by_default(
 
 @pytest.mark.rule("MCP-9")
 @pytest.mark.parametrize(("name", "arguments"), LISTS, ids=lambda part: str(part))
-def test_a_walk_of_bounded_answers_gives_every_row_once_in_order(
+def test_pages_of_bounded_answers_give_every_row_once_in_order(
     small: Tools, default: Tools, name: str, arguments: dict[str, Any]
 ) -> None:
     expected: list[dict[str, Any]] = []
@@ -125,7 +123,7 @@ def test_a_walk_of_bounded_answers_gives_every_row_once_in_order(
 
 
 @pytest.mark.rule("MCP-9", "FUND-8")
-def test_where_not_all_figures_fit_the_core_line_items_of_the_newest_period_come_first(default: Tools):
+def test_core_line_items_of_the_newest_period_come_first_if_not_all_fit(default: Tools):
     body, _ = default.call("get_fundamentals", {"service_id": RETAILER})
     assert body["truncated"] is True
     assert "`line_items`" in body["hint"]
@@ -144,7 +142,7 @@ def test_where_not_all_figures_fit_the_core_line_items_of_the_newest_period_come
 
 
 @pytest.mark.rule("MCP-9", "KEY-10")
-def test_a_sample_key_is_given_no_cursor_it_cannot_use_but_the_way_up(small: Tools) -> None:
+def test_a_sample_key_gets_the_upgrade_link_instead_of_a_cursor(small: Tools) -> None:
     body, size = small.call("get_metrics", {"service_id": RETAILER}, SANDBOX)
     assert size <= SMALL
     assert (body["truncated"], body["next_cursor"]) == (True, None)
@@ -157,9 +155,7 @@ def test_a_sample_key_is_given_no_cursor_it_cannot_use_but_the_way_up(small: Too
 
 
 @pytest.mark.rule("MCP-9")
-def test_a_row_that_alone_is_too_large_comes_without_its_release_and_says_where_it_is(
-    sample_home: Path, tmp_path: Path
-) -> None:
+def test_a_row_that_is_too_large_links_to_its_release(sample_home: Path, tmp_path: Path) -> None:
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))
     with LiveServer(home, mcp_answer_bytes="1650") as server:
         tools = Tools(server, server.key("starter"))
@@ -207,7 +203,7 @@ def test_a_format_in_the_query_is_the_same_as_accept(
 
 
 @pytest.mark.rule("ENV-11")
-def test_the_query_wins_over_accept_and_another_word_is_a_400(server: LiveServer, paid_key: str) -> None:
+def test_format_wins_over_accept_and_an_unknown_format_is_a_400(server: LiveServer, paid_key: str) -> None:
     browser = "text/html,application/xhtml+xml,*/*;q=0.8"
     for accept in ("application/json", ARROW, browser, "nonsense"):
         answer = server.get(f"{PATH}?limit=2&format=csv", paid_key, accept=accept)
@@ -308,7 +304,7 @@ def test_an_open_file_is_open_to_every_page_whatever_is_allowed(open_to_app: Liv
 
 
 @pytest.mark.rule("CORS-1")
-def test_an_asterisk_allows_every_page_and_what_is_no_origin_is_refused_at_start(
+def test_an_asterisk_allows_every_page_and_a_bad_origin_stops_the_start(
     sample_home: Path, tmp_path: Path
 ) -> None:
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))
@@ -331,7 +327,7 @@ def test_an_asterisk_allows_every_page_and_what_is_no_origin_is_refused_at_start
 
 
 @pytest.mark.rule("KEY-19")
-def test_a_client_without_a_key_is_led_to_how_to_present_one(server: LiveServer) -> None:
+def test_a_401_says_how_to_present_a_key(server: LiveServer) -> None:
     refused = server.get(PATH)
     address = f'resource_metadata="{server_base(server)}/.well-known/oauth-protected-resource"'
     assert address in refused.headers["www-authenticate"]

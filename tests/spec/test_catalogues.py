@@ -1,4 +1,4 @@
-"""/catalog.*: read without a key by rdflib, pyshacl, mlcroissant and frictionless, unmodified."""
+"""/catalog.*: rdflib, pyshacl, mlcroissant and frictionless read it unmodified and without a key."""
 
 import pytest
 

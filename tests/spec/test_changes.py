@@ -1,4 +1,4 @@
-"""GET /v1/changes: a copy that applies every page is what the edition is. On each engine."""
+"""GET /v1/changes: a copy that applies every page equals the edition, on each engine."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ TICKERS = "entity,id_type,id_value,registry"
 
 
 class Kept(NamedTuple):
-    """Some editions, each with something that was added, changed or taken away, on a server of their own."""
+    """Some editions with added, changed and removed rows, on their own server."""
 
     desk: Desk
     server: LiveServer
@@ -49,12 +49,12 @@ class Kept(NamedTuple):
         return list(rows)
 
     def copy(self, edition: str, **query: Any) -> Copy:
-        """Everything an edition has."""
+        """Everything in an edition."""
         return applied({}, self.walk(edition=edition, limit=10_000, **query))
 
 
 def applied(copy: Copy, changes: list[dict[str, Any]]) -> Copy:
-    """Applies the changes, as a consumer does."""
+    """Apply the changes as a consumer does."""
     copy = dict(copy)
     for change in changes:
         name = (change["dataset"], *change["key"])
@@ -101,7 +101,7 @@ def stages() -> Iterator[list[tuple[str, str, Any]]]:
             f"{TICKERS}\n{thorn},ticker,JSE:THN,\n{thorn},aggregator,za/1,opencorporates\n",
         ),
     ]
-    yield [  # a restatement, a correction, news
+    yield [  # a restatement, a correction, new rows
         (
             "filings",
             "f2.csv",
@@ -171,9 +171,9 @@ def test_rows_are_those_their_endpoints_serve(kept: Kept) -> None:
 
 @pytest.mark.rule("CHG-1")
 @pytest.mark.both_engines
-def test_every_change_brings_a_copy_in_step(kept: Kept) -> None:
+def test_applying_changes_updates_a_copy(kept: Kept) -> None:
     for old in range(len(kept.editions)):
-        for new in range(len(kept.editions)):  # backwards too: after a rollback
+        for new in range(len(kept.editions)):  # backwards too, as after a rollback
             changes = kept.walk(since=kept.editions[old], edition=kept.editions[new], limit=10_000)
             assert applied(kept.copy(kept.editions[old]), changes) == kept.copy(kept.editions[new])
 
@@ -191,14 +191,14 @@ def test_pages_of_any_size_give_the_same_changes_in_the_same_order(kept: Kept, d
     assert kept.walk(**query, limit=limit) == whole
 
 
-def test_only_what_changed_is_told(kept: Kept) -> None:
+def test_unchanged_rows_are_not_listed(kept: Kept) -> None:
     changes = kept.walk(since=kept.editions[0], edition=kept.editions[1])
     told = {(row["dataset"], row["change"]) for row in changes}
     assert told == {
         ("crosswalk", "added"),
         ("entities", "added"),
-        ("fundamentals", "added"),  # the restatement, and the issuer that is new
-        ("fundamentals", "changed"),  # what it superseded
+        ("fundamentals", "added"),  # the restatement and the new issuer
+        ("fundamentals", "changed"),  # the superseded row
         ("macro-series", "added"),
         ("macro-series", "changed"),
         ("tenders", "added"),
@@ -229,7 +229,7 @@ def test_one_dataset_can_be_asked_for(kept: Kept) -> None:
     assert parts == kept.walk(**query)
 
 
-def test_since_an_edition_that_never_was_is_a_404(kept: Kept) -> None:
+def test_an_unknown_since_is_a_404(kept: Kept) -> None:
     for query in ({"since": "20200101T000000Z-1-a"}, {"edition": "20200101T000000Z-1-a"}):
         assert kept.get("/v1/changes", **query).status_code == 404
     for query in ({"since": "a/b"}, {"since": ""}, {"dataset": "signals"}, {"cursor": "abc"}):
@@ -238,7 +238,7 @@ def test_since_an_edition_that_never_was_is_a_404(kept: Kept) -> None:
 
 
 @pytest.mark.rule("CHG-1")
-def test_the_sample_tier_gets_a_402_however_it_asks(kept: Kept) -> None:
+def test_the_sample_tier_always_gets_a_402(kept: Kept) -> None:
     cursor = kept.page(limit=1)["next_cursor"]
     asked: list[dict[str, Any]] = [
         {},

@@ -1,4 +1,4 @@
-"""GET /v1/check, the tool check_claim and `sankofa audit`: whether a claimed figure was reported."""
+"""GET /v1/check, the tool check_claim and `sankofa audit`: whether a source reported a claimed figure."""
 
 import gzip
 import json
@@ -42,7 +42,7 @@ def check(server: LiveServer, key: str, **claim: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("CLM-1")
-def test_a_claim_is_judged_by_the_figure_of_the_day(server: LiveServer, paid_key: str) -> None:
+def test_a_claim_is_checked_against_the_figure_of_the_day(server: LiveServer, paid_key: str) -> None:
     """The profit of 2023 was restated on 2024-09-03; the answers name both figures."""
     answer = server.get(f"/v1/restatements?service_id={RETAILER}&line_item=profit&since=2024-09-03", paid_key)
     row = next(one for one in answer.json()["data"] if one["period_end"] == "2023-07-02")
@@ -72,7 +72,7 @@ def test_a_claim_is_judged_by_the_figure_of_the_day(server: LiveServer, paid_key
         *("2024-06-30", "30 June 2024", "June 30, 2024", "2023-07-03..2024-06-30"),
     ],
 )
-def test_subjects_and_periods_are_written_as_people_do(
+def test_subjects_and_periods_may_be_written_as_people_do(
     server: LiveServer, paid_key: str, subject: str, period: str
 ) -> None:
     row = check(server, paid_key, subject=subject, measure="revenue", period=period, value="46.2bn")
@@ -252,7 +252,7 @@ def test_an_unknown_claim_says_why(
         ("46,222mm", "ZAR", "supported"),
     ],
 )
-def test_rounding_is_as_written_and_units_are_never_guessed(
+def test_rounding_follows_the_digits_of_the_claim_and_units_are_never_guessed(
     server: LiveServer, paid_key: str, value: str, unit: str, verdict: str
 ) -> None:
     given = {"unit": unit} if unit else {}
@@ -308,7 +308,7 @@ def test_series_and_metrics_are_checked_too(server: LiveServer, paid_key: str) -
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_what_is_no_claim_is_a_400(
+def test_a_malformed_claim_is_a_400(
     server: LiveServer, paid_key: str, changed: dict[str, str], parameter: str
 ) -> None:
     claim = {"subject": TICKER, "measure": "revenue", "period": "2024", "value": "1bn", **changed}
@@ -317,7 +317,7 @@ def test_what_is_no_claim_is_a_400(
 
 
 def restated_figures() -> Iterator[list[tuple[date, Decimal]]]:
-    """The vintages of real figures that were restated, read from the filings by the words of the rule."""
+    """The vintages of real restated figures, read from the filings by the words of the rule."""
     paths = [*FILINGS.glob("*.json.gz"), *sorted(SHARED.glob("*.json"))[:6]]
     for path in sorted(paths):
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -335,7 +335,7 @@ def restated_figures() -> Iterator[list[tuple[date, Decimal]]]:
 
 
 def written(value: Decimal, digits: int, style: int) -> tuple[str, Decimal]:
-    """A value as somebody writes it with so many digits, and the number that this says."""
+    """A value rounded to so many digits, and the number that this states."""
     if not value:
         return "0", Decimal(0)
     place = value.adjusted() - digits + 1
@@ -347,7 +347,7 @@ def written(value: Decimal, digits: int, style: int) -> tuple[str, Decimal]:
 
 
 def last_place(text: str, said: Decimal) -> Decimal:
-    """What the last digit of a claim counts; zeros at the end of a whole number may be rounding."""
+    """The unit of the last digit of a claim; trailing zeros of a whole number may be rounding."""
     if not said:
         return Decimal(0)
     whole = re.fullmatch("-?([0-9]+)(k| million|bn)?", text)
@@ -360,8 +360,8 @@ def last_place(text: str, said: Decimal) -> Decimal:
 
 @pytest.mark.ci
 @pytest.mark.rule("CLM-2")
-def test_of_five_thousand_claims_none_is_falsely_supported() -> None:
-    """A claim is supported exactly where the latest figure, rounded to the digits written, is the claim."""
+def test_no_claim_of_five_thousand_is_falsely_supported() -> None:
+    """A claim is supported exactly if the latest figure, rounded to the digits of the claim, equals it."""
     chance = random.Random(33)
     restated = list(restated_figures())
     assert len(restated) > 1000
@@ -477,7 +477,7 @@ def test_audit_without_look_ahead_exits_with_0_and_a_bad_table_is_a_clear_error(
 
 
 @pytest.mark.rule("CLM-3")
-def test_audit_lists_rows_that_it_cannot_read_and_goes_on(server: LiveServer, tmp_path: Path) -> None:
+def test_audit_lists_unreadable_rows_and_continues(server: LiveServer, tmp_path: Path) -> None:
     table = tmp_path / "mixed.csv"
     table.write_text(
         "subject,measure,period,value,date\n"
@@ -497,8 +497,8 @@ def test_audit_lists_rows_that_it_cannot_read_and_goes_on(server: LiveServer, tm
 
 
 @pytest.mark.rule("CLM-1")
-def test_a_later_restatement_does_not_change_what_is_known_of_a_metric(server: LiveServer, paid_key: str):
-    """On a day before the restatement the claim is judged by the value that was computable then."""
+def test_a_later_restatement_does_not_change_the_check_of_a_metric(server: LiveServer, paid_key: str):
+    """On a day before the restatement the claim is checked against the value computable then."""
     path = f"/v1/metrics/{RETAILER}?as_of="
     restated = server.get(f"/v1/restatements?service_id={RETAILER}", paid_key).json()["data"]
     judged = 0

@@ -1,4 +1,4 @@
-"""`sankofa collect` against a publisher that misbehaves: what is fetched, what is refused, what stays."""
+"""`sankofa collect` against a publisher that misbehaves."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ def table(*values: int, filler: int = 0) -> str:
 
 
 class Home:
-    """A HOME whose sources are fetched from the local publisher."""
+    """A HOME whose sources come from the local publisher."""
 
     def __init__(self, folder: Path, publisher: Publisher) -> None:
         self.path = folder / "home"
@@ -38,7 +38,7 @@ class Home:
     def source(
         self, name: str, *urls: str, adapter: str = "worldbank", sku: str = "AF-MACRO", **more: Any
     ) -> None:
-        """Register a source; `more` goes into its table `collect`."""
+        """Register a source; `more` is added to its table `collect`."""
         settings = {"rate": 1000, "allow_private": True, **more}
         addresses = [url if "://" in url else self.publisher.url + url for url in urls]
         lines = [f"urls = {json.dumps(addresses)}"]
@@ -84,7 +84,7 @@ def home(tmp_path: Path, server: Publisher) -> Home:
 
 
 @pytest.mark.rule("COL-1")
-def test_what_is_new_is_fetched_kept_ingested_and_published(home: Home) -> None:
+def test_new_files_are_fetched_stored_ingested_and_published(home: Home) -> None:
     server = home.publisher
     server.put("/ny.gdp.mktp.cd.csv", table(1, 2))
     home.source("bank", "/ny.gdp.mktp.cd.csv", headers={"X-Who": "me"}, every="6h")
@@ -135,9 +135,7 @@ def test_what_is_new_is_fetched_kept_ingested_and_published(home: Home) -> None:
         ],
     ),
 )
-def test_a_reply_that_is_not_what_it_claims_is_refused_and_what_was_there_stays(
-    home: Home, fault: faults.Fault, said: str
-) -> None:
+def test_a_false_reply_is_refused_and_existing_data_stays(home: Home, fault: faults.Fault, said: str) -> None:
     server = home.publisher
     server.put("/NY.GDP.MKTP.CD.csv", table(1, 2, filler=20))
     server.put("/login?back=1", "please log in")
@@ -159,7 +157,7 @@ def test_a_reply_that_is_not_what_it_claims_is_refused_and_what_was_there_stays(
 
 
 @pytest.mark.rule("COL-2")
-def test_a_transfer_that_is_cut_goes_on_where_it_stopped(home: Home) -> None:
+def test_an_interrupted_transfer_resumes(home: Home) -> None:
     server = home.publisher
     content = table(*range(50), filler=100)
     server.put("/NY.GDP.MKTP.CD.csv", content)
@@ -172,7 +170,7 @@ def test_a_transfer_that_is_cut_goes_on_where_it_stopped(home: Home) -> None:
 
 
 @pytest.mark.rule("COL-2")
-def test_a_server_that_asks_to_come_again_is_obeyed(home: Home) -> None:
+def test_retry_after_is_obeyed(home: Home) -> None:
     server = home.publisher
     server.put("/NY.GDP.MKTP.CD.csv", table(1))
     server.fail(
@@ -185,7 +183,7 @@ def test_a_server_that_asks_to_come_again_is_obeyed(home: Home) -> None:
     assert len(server.asked) == 3
 
 
-def test_more_than_max_bytes_is_refused_packed_and_unpacked(home: Home) -> None:
+def test_a_file_above_max_bytes_is_refused_packed_and_unpacked(home: Home) -> None:
     server = home.publisher
     server.put("/NY.GDP.MKTP.CD.csv", table(1, filler=100))
     home.source("bank", "/NY.GDP.MKTP.CD.csv", max_bytes=1000)
@@ -195,7 +193,7 @@ def test_more_than_max_bytes_is_refused_packed_and_unpacked(home: Home) -> None:
     assert home.captures() == []
 
 
-def test_pages_are_walked_by_number_and_again_when_the_list_changes_meanwhile(home: Home) -> None:
+def test_pages_are_fetched_by_number_and_again_if_the_list_changes(home: Home) -> None:
     server = home.publisher
 
     def listed(page: int, total: int, value: int) -> str:
@@ -216,7 +214,7 @@ def test_pages_are_walked_by_number_and_again_when_the_list_changes_meanwhile(ho
     assert [capture["file"] for capture in home.captures()] == ["gdp-00001.json", "gdp-00002.json"]
 
 
-def test_pages_are_walked_by_their_next_link(home: Home) -> None:
+def test_pages_are_fetched_by_their_next_link(home: Home) -> None:
     server = home.publisher
     for number, following in ((1, "b.json"), (2, "")):
         package = {
@@ -273,7 +271,7 @@ def test_ids_are_posted_in_batches(home: Home) -> None:
     assert b"very-secret" not in written
 
 
-def test_no_credential_of_a_publisher_is_written_down(home: Home) -> None:
+def test_no_credential_of_a_publisher_is_logged_or_stored(home: Home) -> None:
     server = home.publisher
     server.put("/signed/NY.GDP.MKTP.CD.csv?v=2&X-Amz-Signature=sign4ture&e=expir1ng", table(1, 2))
     server.fail(
@@ -316,7 +314,7 @@ def test_an_entry_that_cannot_be_fetched_safely_is_refused(home: Home, url: str,
 
 @pytest.mark.rule("COL-3")
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "169.254.169.254", "[::ffff:10.0.0.1]"])
-def test_an_address_of_ones_own_network_is_never_connected_to(home: Home, host: str) -> None:
+def test_private_addresses_are_never_connected_to(home: Home, host: str) -> None:
     port = home.publisher.url.rpartition(":")[2]
     home.source("bank", f"https://{host}:{port}/a.csv", allow_private=False)
     refused = home.collect(collect_attempts="1")
@@ -325,14 +323,14 @@ def test_an_address_of_ones_own_network_is_never_connected_to(home: Home, host: 
     assert home.publisher.asked == []
 
 
-def test_a_built_in_source_is_fetched_once_it_has_a_table_of_ones_own(home: Home) -> None:
+def test_a_built_in_source_is_fetched_once_it_has_a_table(home: Home) -> None:
     assert "nothing to collect" in home.collect().stdout
     (home.path / "sources.toml").write_text('[sources.ecb-fx.collect]\nevery = "12h"\n')
     (planned,) = json.loads(home.collect("--dry-run", "--json").stdout)["requests"]
     assert (planned["source"], planned["url"].startswith("https://www.ecb.europa.eu/")) == ("ecb-fx", True)
 
 
-def test_a_source_of_the_setting_that_there_is_not_is_named(home: Home) -> None:
+def test_an_unknown_source_in_the_setting_is_named(home: Home) -> None:
     for name, said in (
         ("ecb-fxx", "no source 'ecb-fxx'"),
         ("starter-fx", "starter-fx has no table `collect`"),
@@ -343,7 +341,7 @@ def test_a_source_of_the_setting_that_there_is_not_is_named(home: Home) -> None:
             assert refused.stderr.startswith(f"Error: SANKOFA_COLLECT_SOURCES: {said}"), refused.stderr
 
 
-def test_what_was_ingested_and_not_published_is_published_by_the_next_run(home: Home) -> None:
+def test_ingested_but_unpublished_files_are_published_by_the_next_run(home: Home) -> None:
     home.publisher.put("/NY.GDP.MKTP.CD.csv", table(1, 2))
     home.source("bank", "/NY.GDP.MKTP.CD.csv", every="6h")
     assert home.report()[""]["published"] is None
@@ -353,7 +351,7 @@ def test_what_was_ingested_and_not_published_is_published_by_the_next_run(home: 
     assert home.report("--publish")[""]["published"] is None, "there is nothing more"
 
 
-def test_a_key_that_is_not_set_and_a_bad_setting_are_named(home: Home) -> None:
+def test_a_missing_key_and_a_bad_setting_are_named(home: Home) -> None:
     home.source("fred", "/a?key={fred_key}", adapter="alfred")
     assert "SANKOFA_FRED_KEY is not set" in home.collect().stderr
     home.source("bank", "/a.csv", every="often")
@@ -361,7 +359,7 @@ def test_a_key_that_is_not_set_and_a_bad_setting_are_named(home: Home) -> None:
 
 
 @pytest.mark.deep
-def test_watching_fetches_when_due_alone_and_ends_cleanly(home: Home) -> None:
+def test_watch_fetches_only_when_due_and_ends_cleanly(home: Home) -> None:
     server = home.publisher
     server.put("/NY.GDP.MKTP.CD.csv", table(1))
     home.source("bank", "/NY.GDP.MKTP.CD.csv", every="1s")

@@ -1,4 +1,4 @@
-"""/v1/contracts/{ocid}: a contracting process as it stood on a day."""
+"""/v1/contracts/{ocid}: the state of a contracting process on a day."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -53,7 +53,7 @@ def _contract(market: Asked, view: str = "", **query: str) -> Json:
 
 
 @pytest.mark.rule("CON-1")
-def test_a_process_is_what_its_releases_up_to_the_day_add_up_to(market: Asked) -> None:
+def test_a_process_combines_its_releases_up_to_the_day(market: Asked) -> None:
     row = _contract(market)
     assert (row["country"], row["ocid"], row["release_count"]) == ("ZA", OCID, 5)
     assert (row["first_release_date"], row["last_release_date"]) == (
@@ -110,7 +110,7 @@ def test_days_before_the_first_release_and_locked_views(market: Asked) -> None:
 
 
 @pytest.mark.rule("CON-1", "MCP-2")
-def test_the_tool_gives_the_same_row_and_cuts_one_that_is_too_large(market: Asked) -> None:
+def test_the_tool_gives_the_same_row_and_shortens_one_that_is_too_large(market: Asked) -> None:
     failed, body = market.tool("get_contract", ocid=OCID, as_of="2025-01-31")
     assert not failed
     assert body == market.get("/v1/contracts/ocds-test-p%2F1", as_of="2025-01-31")

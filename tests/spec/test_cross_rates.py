@@ -1,4 +1,4 @@
-"""GET /v1/cross-rates: rates that nobody published, derived from two that were, as known on a day."""
+"""GET /v1/cross-rates: rates derived from two published ones, as known on a day."""
 
 import os
 import random
@@ -38,7 +38,7 @@ Vintages = dict[tuple[str, date], list[tuple[date, str]]]
 
 
 def drawn(*series: str) -> Vintages:
-    """Not every day has a value, some are revised days later, some withdrawn."""
+    """Not every day has a value; some are revised days later, some withdrawn."""
     told: Vintages = {}
     for key in series:
         for day in DAYS:
@@ -82,7 +82,7 @@ def asked(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def known(series: str, day: date, as_of: date) -> tuple[Decimal, date] | None:
-    """The value of a day as known on another, and the day it became public, by hand."""
+    """The value of a day as known on another, and the day it became public."""
     standing = None
     for released, value in EVERY.get((series, day), ()):
         if released <= as_of:
@@ -91,7 +91,7 @@ def known(series: str, day: date, as_of: date) -> tuple[Decimal, date] | None:
 
 
 def expected(as_of: date) -> list[tuple[str, str, Decimal, str]]:
-    """Shillings for one naira: (via, date, value, available_at) by hand."""
+    """Shillings for one naira: (via, date, value, available_at)."""
     rows = []
     for via, naira, shilling in (("EUR", "FX.EUR.NGN", "FX.KES.EUR"), ("USD", "FX.USD.NGN", "FX.USD.KES")):
         for day in reversed(DAYS):
@@ -179,7 +179,7 @@ def test_days_and_a_third_currency_narrow_the_list(asked: Asked) -> None:
 
 
 @pytest.mark.rule("XR-4")
-def test_what_is_no_pair_is_refused_by_name(asked: Asked) -> None:
+def test_a_malformed_pair_is_refused(asked: Asked) -> None:
     for query, parameter in (
         ({"base": "NGN"}, "quote"),
         ({"quote": "NGN"}, "base"),
@@ -194,7 +194,7 @@ def test_what_is_no_pair_is_refused_by_name(asked: Asked) -> None:
 
 
 @pytest.mark.rule("XR-1", "XR-6")
-def test_the_sample_world_has_pairs_and_every_form_and_the_tool_say_the_same(
+def test_every_format_and_the_tool_give_the_pairs_of_the_sample_world(
     server: LiveServer, paid_key: str
 ) -> None:
     path = "/v1/cross-rates?base=GBP&quote=ZAR&as_of=2024-06-30&limit=5"

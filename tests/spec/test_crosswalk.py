@@ -1,4 +1,4 @@
-"""GET /v1/crosswalk and /v1/crosswalk/{service_id}: identifiers, and whose they are."""
+"""GET /v1/crosswalk and /v1/crosswalk/{service_id}: identifiers and their owners."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def test_every_identifier_of_an_organisation_is_listed_free_ones_first(live: Liv
 
 
 @pytest.mark.rule("CROSS-1")
-def test_the_sample_tier_is_told_which_kinds_it_does_not_get(live: LiveServer, sample: str) -> None:
+def test_the_answer_for_the_sample_tier_names_the_kinds_it_leaves_out(live: LiveServer, sample: str) -> None:
     body = live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).json()
     assert [row["id_type"] for row in body["data"]] == ["lei"]
     assert body["withheld_id_types"] == ["registry", "aggregator"]
@@ -92,7 +92,9 @@ def test_a_paid_lookup_on_the_sample_tier_is_a_402_with_the_link(
 
 
 @pytest.mark.rule("CROSS-3")
-def test_a_registry_number_held_by_many_is_ambiguous_and_cut_at_twenty(live: LiveServer, paid: str) -> None:
+def test_a_registry_number_held_by_many_is_ambiguous_and_limited_to_twenty(
+    live: LiveServer, paid: str
+) -> None:
     body = lookup(live, paid, "registry", "777")
     assert (body["count"], body["ambiguous"], body["truncated"]) == (20, True, True)
     ids = found(live, paid, "registry", "777")
@@ -101,7 +103,7 @@ def test_a_registry_number_held_by_many_is_ambiguous_and_cut_at_twenty(live: Liv
 
 
 @pytest.mark.rule("PAR-6")
-def test_the_matches_beyond_the_first_are_a_cursor_away(live: LiveServer, paid: str) -> None:
+def test_a_cursor_leads_to_the_remaining_matches(live: LiveServer, paid: str) -> None:
     path = "/v1/crosswalk?id_type=registry&id_value=777"
     first = live.get(path, paid).json()
     assert first["count"] == 20
@@ -115,7 +117,7 @@ def test_the_matches_beyond_the_first_are_a_cursor_away(live: LiveServer, paid: 
     assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
 
 
-def test_a_number_that_two_registers_hold_of_one_organisation_is_not_ambiguous(live: LiveServer, paid: str):
+def test_a_number_in_two_registers_of_one_organisation_is_not_ambiguous(live: LiveServer, paid: str):
     body = lookup(live, paid, "registry", "2001/000777/07")
     assert (body["count"], body["ambiguous"]) == (1, False)
     assert found(live, paid, "registry", "2001/000777/07") == [sid(f"lei:{BREWER}")]
@@ -136,14 +138,12 @@ def test_an_isin_claimed_by_two_leis_is_left_unresolved(live: LiveServer, paid: 
     assert sid(f"lei:{BREWER}") != sid(f"lei:{BANK}")
 
 
-def test_a_lei_that_another_claims_stays_with_the_organisation_recorded_under_it(
-    live: LiveServer, sample: str
-) -> None:
+def test_a_lei_stays_with_its_organisation_although_another_claims_it(live: LiveServer, sample: str) -> None:
     assert found(live, sample, "lei", LAPSED) == [sid(f"lei:{LAPSED}")]
     assert LAPSED not in live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).text
 
 
-def test_a_sole_proprietor_is_nowhere(live: LiveServer, paid: str) -> None:
+def test_a_sole_proprietor_is_never_found(live: LiveServer, paid: str) -> None:
     assert live.get(f"/v1/crosswalk/{sid(f'lei:{PERSON}')}", paid).status_code == 404
     assert live.get(f"/v1/entities/{sid(f'lei:{PERSON}')}", paid).status_code == 404
     assert found(live, paid, "lei", PERSON) == found(live, paid, "ticker", "JSE:QZM") == []
@@ -154,7 +154,7 @@ def test_a_sole_proprietor_is_nowhere(live: LiveServer, paid: str) -> None:
 
 
 @pytest.mark.rule("CROSS-5", "LOCK-2")
-def test_nothing_is_loaded_where_no_identifiers_were_and_before_the_day_of_the_first(tmp_path: Path) -> None:
+def test_there_are_no_rows_without_identifiers_or_before_the_first_day(tmp_path: Path) -> None:
     csv, listed = tmp_path / "a.csv", tmp_path / "listed.csv"
     csv.write_text(
         "entity,line_item,value,currency,period_end,available_at,document\n"

@@ -27,7 +27,7 @@ publisher = "A regulator"
 license_class = "public-domain"
 commercial_redistribution = true
 """
-ACCEPTED = {  # by the end of a filing's period: filed, accepted by New York's clock, instant, tradable from
+ACCEPTED = {  # by the end of a filing's period: filed, accepted (New York time), instant, tradable from
     "20230331": ("20240524", "2024-05-24 07:00:00", "2024-05-24T11:00:00Z", "2024-05-24"),
     "20230630": ("20240528", "2024-05-24 18:05:00.0", "2024-05-24T22:05:00Z", "2024-05-28"),
     "20230930": ("20240801", "2024-08-01 12:00:00", "2024-08-01T16:00:00Z", "2024-08-02"),
@@ -51,7 +51,7 @@ def data_set(path: Path) -> Path:
 
 
 def company_facts(path: Path) -> Path:
-    """Two years as filed, and as the next report has them after a split of four for one."""
+    """Two years as filed, and as restated by the next report after a split of four for one."""
     first, second = ("0009999201-23-000001", "2023-02-10"), ("0009999201-24-000001", "2024-02-09")
 
     def rows(*given: tuple[str, Any, tuple[str, str]]) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer
     )
     filings = {
         "accessionNumber": ["0009999201-24-000001", "0009999201-24-000009"],
-        "acceptanceDateTime": ["2024-02-09T06:01:36.000Z", "2024-02-08T16:30:00.000Z"],  # no hour of UTC
+        "acceptanceDateTime": ["2024-02-09T06:01:36.000Z", "2024-02-08T16:30:00.000Z"],  # impossible in UTC
         "form": ["10-K", "4"],
     }
     submissions = folder / f"CIK{SPLIT:0>10}.json"
@@ -152,7 +152,7 @@ def test_a_filing_is_tradable_from_the_first_session_that_opens_after_its_accept
         ("GSE:MILL", None),  # no calendar
     ],
 )
-def test_a_figure_of_a_day_is_tradable_from_the_next_session_of_its_exchange(
+def test_a_figure_with_a_day_is_tradable_from_the_next_session_of_its_exchange(
     world: tuple[LiveServer, str], ticker: str, session: str | None
 ) -> None:
     (row,) = rows_of(world, service_id(f"ticker:{ticker}"))
@@ -161,7 +161,7 @@ def test_a_figure_of_a_day_is_tradable_from_the_next_session_of_its_exchange(
 
 
 @pytest.mark.rule("VINT-10")
-def test_a_figure_restated_for_a_split_says_so_and_no_other_does(world: tuple[LiveServer, str]) -> None:
+def test_only_a_figure_restated_for_a_split_says_so(world: tuple[LiveServer, str]) -> None:
     rows = rows_of(world, SPLIT_ID, "vintages=all")
     ratios = {(row["concept"].partition(":")[2], row["vintage"]): row["split_ratio"] for row in rows}
     of_shares = (
@@ -181,7 +181,7 @@ def test_a_figure_restated_for_a_split_says_so_and_no_other_does(world: tuple[Li
 
 @pytest.mark.rule("PIT-10")
 def test_submissions_give_the_instant_of_filings_that_other_files_report(world: tuple[LiveServer, str]):
-    """The SEC writes the clock of New York as UTC for some registrants: 6:01 is no hour of EDGAR in UTC."""
+    """The SEC writes New York time as UTC for some registrants: EDGAR is closed at 6:01 UTC."""
     restated = [row for row in rows_of(world, SPLIT_ID) if row["vintage"] == 2]
     assert {row["available_instant"] for row in restated} == {"2024-02-09T11:01:36Z"}
     assert {row["tradable_from"] for row in restated} == {"2024-02-09"}

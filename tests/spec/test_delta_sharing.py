@@ -1,4 +1,4 @@
-"""/delta-sharing/: every table in bulk to `delta-sharing`, unmodified, with editions as versions."""
+"""/delta-sharing/: `delta-sharing`, unmodified, reads every table in bulk, with editions as versions."""
 
 import io
 import json
@@ -155,7 +155,7 @@ def test_addresses_of_files_are_signed_for_one_file_and_take_ranges(grown: Any) 
 
 
 @pytest.mark.rule("DIA-5", "KEY-6")
-def test_what_a_key_may_not_have_is_refused_in_the_form_of_the_dialect(grown: Any) -> None:
+def test_refusals_follow_the_delta_sharing_protocol(grown: Any) -> None:
     server, key, _, _ = grown
     sample = server.key("sample")
     for answer, status in (
@@ -179,7 +179,7 @@ def test_what_a_key_may_not_have_is_refused_in_the_form_of_the_dialect(grown: An
 
 @pytest.mark.deep
 @pytest.mark.limit("time for the body of a request to a dialect", "body of a request to a dialect")
-def test_a_body_that_does_not_come_is_not_awaited_for_ever(grown: Any) -> None:
+def test_a_missing_body_times_out(grown: Any) -> None:
     server, key, _, _ = grown
     large = server.http.post(
         f"/delta-sharing/{TABLE}/query", content=b" " * (1 << 17), headers={"X-API-Key": key}

@@ -17,7 +17,7 @@ def home(sample_home: Path, tmp_path: Path) -> Path:
 
 
 def findings(home: Path, command: str = "doctor", **settings: str) -> tuple[int, dict[str, list[str]]]:
-    """The exit code, and the messages with their remedies under each status."""
+    """The exit code, and the messages with their remedies by status."""
     done = run(home, command, "--json", **settings)
     by_status: dict[str, list[str]] = {"ok": [], "warning": [], "error": []}
     for finding in json.loads(done.stdout):
@@ -31,7 +31,7 @@ def test_a_sound_installation_exits_0_and_names_its_edition(home: Path) -> None:
     assert "ERROR" not in done.stdout
 
 
-def test_looking_at_a_home_that_is_not_there_creates_nothing(tmp_path: Path) -> None:
+def test_checking_a_missing_home_creates_nothing(tmp_path: Path) -> None:
     code, found = findings(tmp_path / "home")
     assert code == 1
     assert ["does not exist" in message for message in found["error"]] == [True]
@@ -39,7 +39,7 @@ def test_looking_at_a_home_that_is_not_there_creates_nothing(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_looking_at_an_empty_home_creates_nothing(tmp_path: Path) -> None:
+def test_checking_an_empty_home_creates_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     assert findings(home)[0] == 0
@@ -47,7 +47,7 @@ def test_looking_at_an_empty_home_creates_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("ERR-9")
-def test_what_it_says_to_run_without_an_edition_can_be_run(tmp_path: Path) -> None:
+def test_the_command_it_recommends_without_an_edition_works(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "sankofa publish" not in run(empty, "doctor").stdout, "there is nothing to publish"
@@ -60,7 +60,7 @@ def test_what_it_says_to_run_without_an_edition_can_be_run(tmp_path: Path) -> No
     succeed(empty, "publish")
 
 
-def test_a_gate_secret_that_is_missing_another_or_readable_by_others_must_be_mended(home: Path) -> None:
+def test_a_missing_wrong_or_readable_gate_secret_must_be_fixed(home: Path) -> None:
     secret = home / "gate-secret"
     secret.chmod(0o644)
     assert any(f"chmod 600 {secret}" in line for line in findings(home)[1]["error"])
@@ -75,7 +75,7 @@ def test_a_gate_secret_that_is_missing_another_or_readable_by_others_must_be_men
     assert not secret.exists()
 
 
-def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
+def test_a_missing_or_wrong_keys_secret_must_be_fixed(home: Path) -> None:
     succeed(home, "keys", "create", "--tier", "sample")
     assert findings(home)[0] == 0
     (home / "keys-secret").write_text("another\n")
@@ -95,14 +95,14 @@ def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
         ("MCP_URL", "https://", "expected http://... or https://..., not 'https://'"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named(tmp_path: Path, variable: str, value: str, expected: str):
+def test_an_invalid_setting_is_named(tmp_path: Path, variable: str, value: str, expected: str):
     code, found = findings(tmp_path / "home", **{variable.lower(): value})
     assert code == 1
     assert found["error"] == [f"SANKOFA_{variable}: {expected}; see `sankofa settings`"]
 
 
-def test_a_ledger_that_cannot_be_reached_is_not_said_to_be_damaged(home: Path) -> None:
-    """A backup restored over a sound ledger loses what came after it."""
+def test_an_unreachable_ledger_is_not_reported_as_damaged(home: Path) -> None:
+    """Restoring a backup over a sound ledger would lose later data."""
     address = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
     (line,) = [line for line in findings(home, datastore=address)[1]["error"] if "PostgreSQL" in line]
     assert line.endswith("; see that the server answers, and SANKOFA_DATASTORE")
@@ -119,7 +119,7 @@ def test_a_ledger_that_cannot_be_reached_is_not_said_to_be_damaged(home: Path) -
     assert line.endswith("; restore it from a backup: docs/how-to/operating.md, Damage")
 
 
-def test_a_store_that_does_not_answer_must_be_mended(home: Path) -> None:
+def test_a_store_that_does_not_answer_must_be_fixed(home: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     urls = {"keystore": f"redis://{address}", "datastore": f"postgresql://user:hidden@{address}/db"}
     code, found = findings(home, **urls)
@@ -147,7 +147,7 @@ def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: P
     assert findings(home, "upgrade-check")[0] == 0
 
 
-def test_make_serve_builds_the_edition_of_an_older_version_anew(home: Path) -> None:
+def test_make_serve_rebuilds_the_edition_of_an_older_version(home: Path) -> None:
     _of_layout(home, 4)
     done = run(home, "sample", "--if-empty")
     assert done.returncode == 0, done.stderr
@@ -156,7 +156,7 @@ def test_make_serve_builds_the_edition_of_an_older_version_anew(home: Path) -> N
 
 
 def _of_layout(home: Path, layout: int) -> None:
-    """Make the current edition one that another version published: whole, sealed, of another layout."""
+    """Give the current edition another layout: complete and sealed, as another version publishes it."""
 
     path = next(home.glob("editions/*/manifest.json"))
     path.chmod(0o600)

@@ -24,7 +24,7 @@ SECONDS_TO_BE_SEEN = 2.0
 
 
 class Customer(NamedTuple):
-    """A running service, and a customer of it with a domain."""
+    """A running service, and a customer with a domain."""
 
     server: LiveServer
     key: str
@@ -122,7 +122,7 @@ def test_a_problem_leads_to_the_domain(customer: Customer, path: str, status: in
     assert customer.server.url not in answer.text
 
 
-def test_the_description_and_the_first_page_are_of_the_domain(customer: Customer) -> None:
+def test_the_description_and_the_first_page_use_the_domain(customer: Customer) -> None:
     described = customer.get("/openapi.json", None)
     assert [server["url"] for server in described.json()["servers"]] == [BASE]
     assert customer.server.url not in described.text
@@ -142,7 +142,7 @@ def test_the_description_and_the_first_page_are_of_the_domain(customer: Customer
 @pytest.mark.parametrize(
     "path", ["/docs", "/docs/api", "/openapi.json", "/llms.txt", "/.well-known/oauth-protected-resource"]
 )
-def test_no_shared_cache_may_keep_what_names_the_host_of_a_customer(customer: Customer, path: str) -> None:
+def test_no_shared_cache_may_store_answers_that_name_a_customers_host(customer: Customer, path: str) -> None:
     answer, own = customer.get(path, None), customer.server.get(path)
     assert answer.status_code == 200
     assert answer.headers["cache-control"].startswith("private")
@@ -153,7 +153,7 @@ def test_no_shared_cache_may_keep_what_names_the_host_of_a_customer(customer: Cu
 
 
 @pytest.mark.rule("WEB-6")
-def test_the_cookie_of_a_key_on_https_is_of_that_very_host(customer: Customer) -> None:
+def test_the_cookie_of_a_key_on_https_is_limited_to_its_host(customer: Customer) -> None:
     sent = {"host": HOST, "sec-fetch-site": "same-origin"}
     answer = customer.server.http.post("/key", data={"key": customer.key}, headers=sent)
     cookie = answer.headers["set-cookie"]
@@ -169,7 +169,7 @@ def test_the_cookie_of_a_key_on_https_is_of_that_very_host(customer: Customer) -
 
 @pytest.mark.rule("KEY-11")
 @pytest.mark.parametrize("path", [ENTITY, "/v1/export", "/v1/export/files/af-fund-fundamentals.parquet"])
-def test_the_domain_answers_the_keys_of_its_owner_only(customer: Customer, path: str) -> None:
+def test_the_domain_accepts_only_keys_of_its_owner(customer: Customer, path: str) -> None:
     other = customer.server.key("professional", "--label", f"other {path}")
     assert customer.get(path).status_code == 200
     for key in (SANDBOX, other, "unknown", None):
@@ -201,7 +201,7 @@ def test_mcp_is_on_the_domain_too(customer: Customer) -> None:
     ("host", "base"),
     [(HOST.upper(), BASE), (f"{HOST}.", BASE), (f"{HOST}:443", BASE), (f"{HOST}:8443", f"{BASE}:8443")],
 )
-def test_a_host_is_known_however_it_is_written(customer: Customer, host: str, base: str) -> None:
+def test_a_host_is_recognised_in_any_spelling(customer: Customer, host: str, base: str) -> None:
     answer = customer.get("/v1/tenders?limit=1", host=host)
     assert answer.links["next"]["url"].startswith(f"{base}/v1/")
     assert customer.get(ENTITY, SANDBOX, host=host).status_code == 401
@@ -210,7 +210,7 @@ def test_a_host_is_known_however_it_is_written(customer: Customer, host: str, ba
 @pytest.mark.parametrize(
     "field", ["X-Forwarded-Proto: http", f"X-Forwarded-Host: {HOST}", "Forwarded: proto=http"]
 )
-def test_no_forwarding_header_is_believed(customer: Customer, field: str) -> None:
+def test_forwarding_headers_are_ignored(customer: Customer, field: str) -> None:
     page = request("/v1/tenders?limit=1", f"Host: {HOST}", f"X-API-Key: {customer.key}", field)
     assert f"<{BASE}/v1/tenders".encode() in exchange(customer.server.port, page)
     own = request(
@@ -224,7 +224,7 @@ def test_no_forwarding_header_is_believed(customer: Customer, field: str) -> Non
 @pytest.mark.parametrize(
     "host", ["other.example", "customer.example", f"x.{HOST}", f"{HOST}.evil.example", "[::1]", "@"]
 )
-def test_a_host_that_is_nobodys_domain_is_the_service_itself(customer: Customer, host: str) -> None:
+def test_an_unknown_host_reaches_the_service_itself(customer: Customer, host: str) -> None:
     answer = customer.get("/v1/tenders?limit=1", SANDBOX, host=host)
     assert answer.status_code == 200
     assert answer.links["next"]["url"].startswith(customer.server.url)
@@ -247,7 +247,7 @@ def test_a_host_that_is_nobodys_domain_is_the_service_itself(customer: Customer,
         (f"domain={HOST}&as_of=2024-01-01", 400),
     ],
 )
-def test_a_proxy_is_told_which_hosts_it_may_have_a_certificate_for(
+def test_a_proxy_can_ask_for_which_hosts_to_get_a_certificate(
     customer: Customer, query: str, status: int
 ) -> None:
     answer = customer.get(f"/tls-permission?{query}", None, host="api.internal:8000")
@@ -259,7 +259,7 @@ def test_a_proxy_is_told_which_hosts_it_may_have_a_certificate_for(
     assert status != 400 or answer.json()["parameter"] in ("domain", "as_of")
 
 
-def test_a_domain_added_later_and_removed_is_seen_without_a_restart(customer: Customer) -> None:
+def test_adding_and_removing_a_domain_needs_no_restart(customer: Customer) -> None:
     host = "later.customer.example"
     assert customer.get(ENTITY, SANDBOX, host=host).status_code == 200
     assert customer.get(f"/tls-permission?domain={host}", None).status_code == 404
@@ -332,14 +332,14 @@ def test_the_key_must_be_professional_and_valid(customer: Customer) -> None:
         "a" * 64,
     ],
 )
-def test_what_is_no_host_is_refused(customer: Customer, host: str) -> None:
+def test_a_malformed_host_is_refused(customer: Customer, host: str) -> None:
     refused = customer.command("domains", "add", host, "--key", customer.key_id)
     assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
     assert "host name" in refused.stderr
 
 
 @pytest.mark.rule("CLI-7")
-def test_the_host_of_the_service_is_nobodys_domain(customer: Customer) -> None:
+def test_the_host_of_the_service_cannot_be_a_domain(customer: Customer) -> None:
     refused = run(
         customer.server.home,
         *("domains", "add", "api.sankofa.test", "--key", customer.key_id),

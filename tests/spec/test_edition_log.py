@@ -1,5 +1,6 @@
 """The log of editions under `/log/`, `known_by`, and the feeds. The verifier here is written from RFC 9162
-and from the C2SP texts (tlog-tiles, signed-note), and asks nothing of ours."""
+and the C2SP texts (tlog-tiles, signed-note) and shares no code with ours.
+"""
 
 import base64
 import hashlib
@@ -56,7 +57,7 @@ def logged(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def decoded(text: str) -> bytes:
-    """Base64 in its one canonical spelling."""
+    """Decode base64 in its canonical spelling only."""
     content = base64.b64decode(text, validate=True)
     assert base64.b64encode(content).decode() == text
     return content
@@ -73,7 +74,7 @@ def tree_hash(leaves: list[bytes]) -> bytes:
 
 
 def opened_checkpoint(note: bytes, vkey: str) -> tuple[str, int, bytes]:
-    """Origin, size and root of a checkpoint, after the signature of this key was verified."""
+    """Origin, size and root of a checkpoint, after verifying its signature with this key."""
     name, key_hash, key = vkey.split("+", 2)
     public = base64.b64decode(key)
     assert hashlib.sha256(f"{name}\n".encode() + public).digest()[:4].hex() == key_hash
@@ -133,12 +134,12 @@ def test_the_log_has_every_edition_in_order_and_its_checkpoint_is_signed(logged:
     "path",
     "tile/0/000 tile/0/000.p/3 tile/0/000.p/0 tile/1/000.p/1 tile/00/000.p/1 x tile/0/x000/000.p/1".split(),
 )
-def test_a_tile_that_is_not_there_is_a_404(logged: Logged, path: str) -> None:
+def test_a_missing_tile_is_a_404(logged: Logged, path: str) -> None:
     assert logged.server.http.get(f"/log/{path}").status_code == 404
 
 
 @pytest.mark.rule("LOG-1")
-def test_a_publication_killed_before_it_was_logged_is_logged_by_the_next(logged: Logged, desk: Desk) -> None:
+def test_a_publication_killed_before_logging_is_logged_by_the_next(logged: Logged, desk: Desk) -> None:
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "a.json", [release("A")])
     first = desk.publish()
@@ -157,7 +158,7 @@ def test_a_publication_killed_before_it_was_logged_is_logged_by_the_next(logged:
 
 
 @pytest.mark.rule("LOG-2")
-def test_known_by_is_answered_by_the_edition_of_that_time(logged: Logged) -> None:
+def test_known_by_answers_from_the_edition_of_that_time(logged: Logged) -> None:
     def asked(moment: str, path: str = "/v1/tenders?limit=2") -> dict[str, Any]:
         body = logged.server.body(f"{path}&known_by={moment.replace('+', '%2B')}", logged.key)
         assert body["known_by"] == moment
@@ -182,7 +183,7 @@ def test_known_by_is_answered_by_the_edition_of_that_time(logged: Logged) -> Non
 
 
 @pytest.mark.rule("LOG-2")
-def test_a_known_by_that_cannot_be_is_a_400(logged: Logged) -> None:
+def test_an_impossible_known_by_is_a_400(logged: Logged) -> None:
     later = (now() + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     for wrong in (
         later,
@@ -226,7 +227,7 @@ def test_editions_and_tenders_are_feeds(logged: Logged) -> None:
 
 
 @pytest.mark.rule("LOG-4")
-def test_a_feed_is_xml_whatever_a_publisher_typed(plain_desk: Desk) -> None:
+def test_a_feed_is_valid_xml_whatever_a_publisher_typed(plain_desk: Desk) -> None:
     titles = "Road\0works", "Road\x1fworks \ufffe", "Road|works ]]> <b>"
     rows = [
         release(f"r{n}", f"2025-06-0{9 - n}T10:00:00Z", tender={"id": "t", "title": title})
@@ -263,7 +264,7 @@ def root_by_path(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:
 
 
 class Spelt(str):
-    """A number as it is spelt."""
+    """A number with its original spelling."""
 
     __slots__ = ()
 
@@ -277,7 +278,7 @@ def rfc8785(value: Any) -> str:
 
 
 def check_proof(text: str, vkey: str) -> int:
-    """Follow the proof of every row to the signed checkpoint; how many rows there are."""
+    """Follow the proof of every row to the signed checkpoint; returns the number of rows."""
     body = json.loads(text, parse_int=Spelt, parse_float=Spelt)
     proof = body["proof"]
     _, size, root = opened_checkpoint(proof["checkpoint"].encode(), vkey)
@@ -298,7 +299,7 @@ def check_proof(text: str, vkey: str) -> int:
 
 
 @pytest.mark.rule("LOG-5")
-def test_each_row_is_proven_to_be_of_its_edition(
+def test_each_row_is_proven_to_belong_to_its_edition(
     server: LiveServer, sample_home: Path, paid_key: str, tmp_path: Path
 ) -> None:
     vkey = run(sample_home, "editions", "key").stdout.strip()
@@ -323,7 +324,7 @@ def test_each_row_is_proven_to_be_of_its_edition(
 
 
 @pytest.mark.rule("LOG-5")
-def test_an_answer_that_was_changed_is_not_verified(
+def test_an_altered_answer_is_not_verified(
     server: LiveServer, sample_home: Path, paid_key: str, tmp_path: Path
 ) -> None:
     vkey = run(sample_home, "editions", "key").stdout.strip()
@@ -376,7 +377,7 @@ def test_an_answer_that_was_changed_is_not_verified(
 
 @pytest.mark.ci
 @pytest.mark.rule("LOG-5")
-def test_no_byte_of_rows_and_proof_can_be_flipped(server: LiveServer, sample_home: Path, paid_key: str):
+def test_a_flipped_byte_in_rows_or_proof_is_found(server: LiveServer, sample_home: Path, paid_key: str):
     vkey = run(sample_home, "editions", "key").stdout.strip()
     text = server.get("/v1/tenders?country=KE&limit=1&proof=true", paid_key).content
     assert verify(text, vkey)
@@ -388,7 +389,7 @@ def test_no_byte_of_rows_and_proof_can_be_flipped(server: LiveServer, sample_hom
 
 
 @pytest.mark.rule("LOG-5")
-def test_a_proof_is_refused_where_there_is_none(server: LiveServer, paid_key: str) -> None:
+def test_asking_for_a_proof_that_does_not_exist_is_refused(server: LiveServer, paid_key: str) -> None:
     for path in ("tenders?detail=compact&proof=true", "tenders?proof=yes", "tenders?format=csv&proof=true"):
         answer = server.get(f"/v1/{path}", paid_key)
         assert (answer.status_code, answer.json()["parameter"]) == (400, "proof"), path
@@ -418,7 +419,7 @@ def check_growth(first: int, second: int, old_root: bytes, new_root: bytes, path
 
 
 @pytest.mark.rule("LOG-6")
-def test_growth_is_proven_between_any_two_sizes_and_a_rewritten_past_is_not() -> None:
+def test_growth_is_proven_between_any_two_sizes_but_never_for_a_rewritten_past() -> None:
     key = Ed25519PrivateKey.generate()
     public = b"\x01" + key.public_key().public_bytes_raw()
     key_hash = hashlib.sha256(b"log.example\n" + public).digest()[:4]
@@ -533,7 +534,7 @@ def check_file_proof(content: bytes, text: str, vkey: str) -> str:
 
 
 @pytest.mark.rule("LOG-7")
-def test_each_parquet_file_is_proven_to_be_of_its_edition(
+def test_each_parquet_file_is_proven_to_belong_to_its_edition(
     server: LiveServer, sample_home: Path, paid_key: str, tmp_path: Path
 ) -> None:
     vkey = run(sample_home, "editions", "key").stdout.strip()

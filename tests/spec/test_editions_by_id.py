@@ -21,7 +21,7 @@ FILE = "/v1/export/files/af-tender-releases.parquet"
 
 
 class Kept(NamedTuple):
-    """Two editions on a server of their own."""
+    """Two editions on their own server."""
 
     desk: Desk
     server: LiveServer
@@ -62,7 +62,7 @@ def test_any_kept_edition_answers_by_its_id(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("operation", SERVED, ids=[o.name for o in SERVED])
-def test_every_endpoint_takes_it(kept: Kept, operation: Operation) -> None:
+def test_every_endpoint_accepts_an_edition(kept: Kept, operation: Operation) -> None:
     path = f"{questions(operation)[0]}&edition="
     for edition in (kept.first, kept.second):
         answer = kept.get(path + edition)
@@ -74,7 +74,7 @@ def test_every_endpoint_takes_it(kept: Kept, operation: Operation) -> None:
 
 @pytest.mark.rule("ENV-9")
 @pytest.mark.parametrize("path", ["/v1/tenders", "/open/procurement-demand.parquet", FILE])
-def test_an_edition_that_never_was_is_a_404(kept: Kept, path: str) -> None:
+def test_an_unknown_edition_is_a_404(kept: Kept, path: str) -> None:
     for answer in (kept.get(f"{path}?edition={UNKNOWN}"), kept.get(path, x_edition=UNKNOWN)):
         assert answer.status_code == 404
         problem = answer.json()
@@ -98,7 +98,7 @@ def test_two_editions_at_once_are_a_400(kept: Kept) -> None:
 
 
 @pytest.mark.rule("KEY-7", "PAR-5")
-def test_a_cursor_that_is_none_is_told_before_a_missing_edition(kept: Kept) -> None:
+def test_a_malformed_cursor_is_reported_before_a_missing_edition(kept: Kept) -> None:
     cursor = kept.get("/v1/tenders?limit=2").json()["next_cursor"]
     altered = cursor[:-1] + ("A" if cursor[-1] != "A" else "B")
     for query in (f"cursor={altered}", f"country=KE&cursor={cursor}"):
@@ -130,7 +130,7 @@ def test_a_cursor_of_another_edition_is_a_400(kept: Kept) -> None:
 
 
 def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:
-    """Their parameters are settled (contract: MCP-7)."""
+    """Tools have a fixed set of parameters (contract: MCP-7)."""
     failed, problem = market.Asked(kept.server, kept.key).tool("search_tenders", edition=kept.first)
     assert failed
     assert problem["parameter"] == "edition"

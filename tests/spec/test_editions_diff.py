@@ -1,4 +1,4 @@
-"""`sankofa editions diff A B`: what became of the rows of each dataset. On each engine."""
+"""`sankofa editions diff A B`: how the rows of each dataset changed, on each engine."""
 
 import json
 from typing import Any
@@ -48,7 +48,7 @@ def test_rows_added_restated_and_removed_are_counted_per_dataset(desk: Desk) -> 
     second = desk.publish()
 
     found = told(desk, first, second)
-    assert counts(found, "fundamentals") == (1, 1, 0, 1)  # the restatement, and what it superseded
+    assert counts(found, "fundamentals") == (1, 1, 0, 1)  # the restatement and the superseded row
     assert counts(found, "macro-series") == (0, 1, 0, 1)
     assert counts(found, "tenders") == (2, 1, 0, 0)  # the release whose supplier is a person
     assert counts(found, "entities") == (0, 0, 1, 0)
@@ -70,7 +70,7 @@ def test_rows_added_restated_and_removed_are_counted_per_dataset(desk: Desk) -> 
 
 
 @pytest.mark.parametrize("name", ["nosuch", "..", "CURRENT"])
-def test_an_edition_that_is_not_kept_is_named(plain_desk: Desk, name: str) -> None:
+def test_a_removed_edition_is_named(plain_desk: Desk, name: str) -> None:
     plain_desk.ingest("portal-za", "a.json", [release("A")])
     current = plain_desk.publish()
     for pair in ((name, current), (current, name)):

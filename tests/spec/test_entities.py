@@ -28,7 +28,7 @@ LEI_COLUMNS = """
 
 
 def lei(number: int) -> str:
-    """A well-formed LEI of nobody."""
+    """A well-formed LEI that nobody has."""
     stem = f"999900TESTED{number:06}"
     return stem + mod_97_10.calc_check_digits(stem)
 
@@ -59,9 +59,9 @@ Ask = Callable[[str], tuple[int, dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Answers of a world in which each number below lives a story of its own: status, and the one row."""
+    """The status and the row in a world where each number below has its own history."""
     desk = Desk(tmp_path_factory.mktemp("entities") / "home")
-    # 2 was known by its registry number before it was known to have a LEI; 5 was not known to be a person.
+    # 2 was known by its registry number before its LEI; 5 was not known to be a person.
     desk.filings("early.csv", filed_under("registry:RA000123:B2", f"lei:{lei(5)}"))
     desk.take(
         "gleif-lei",
@@ -115,13 +115,13 @@ def test_an_issuer_known_only_by_its_filings_has_every_field_and_null_where_unkn
     assert (row["lei"], row["legal_form"], row["listings"]) == (None, None, row["listings"])
 
 
-def test_names_in_every_script_are_served_as_they_are(server: LiveServer, sample_key: str) -> None:
+def test_names_in_every_script_are_served_unchanged(server: LiveServer, sample_key: str) -> None:
     row = server.get(f"/v1/entities/{service_id('lei:999900SAMPLEEG000176')}", sample_key).json()["data"][0]
     assert "دلتا النيل النموذجية للأدوية ش.م.م" in row["other_names"]
 
 
 @pytest.mark.rule("ENT-2")
-def test_records_of_two_sources_meet_over_a_registry_number(ask: Ask) -> None:
+def test_records_of_two_sources_join_over_a_registry_number(ask: Ask) -> None:
     numbered = service_id("registry:RA000123:B1")
     status, row = ask(f"/v1/entities/{numbered}")
     assert (status, row["service_id"], row["legal_name"]) == (200, id_of(1), "First Company Ltd")
@@ -130,7 +130,7 @@ def test_records_of_two_sources_meet_over_a_registry_number(ask: Ask) -> None:
 
 
 @pytest.mark.rule("ENTY-1")
-def test_an_id_once_issued_goes_on_answering_after_a_merger_with_the_surviving_one(ask: Ask) -> None:
+def test_an_old_id_still_answers_after_a_merger_with_the_surviving_one(ask: Ask) -> None:
     issued = service_id("registry:RA000123:B2")
     for asked in (issued, id_of(2)):
         status, row = ask(f"/v1/entities/{asked}")
@@ -139,25 +139,25 @@ def test_an_id_once_issued_goes_on_answering_after_a_merger_with_the_surviving_o
 
 
 @pytest.mark.rule("ENT-7")
-def test_two_leis_that_claim_one_registry_number_are_left_apart(ask: Ask) -> None:
+def test_two_leis_that_claim_one_registry_number_stay_separate(ask: Ask) -> None:
     for which, name in ((3, "Third Company Ltd"), (4, "Fourth Company Ltd")):
         status, row = ask(f"/v1/entities/{id_of(which)}")
         assert (status, row["lei"], row["legal_name"]) == (200, lei(which), name)
     assert ask(f"/v1/entities/{service_id('registry:RA000123:B3')}")[1]["lei"] is None
 
 
-def test_a_person_told_of_only_after_their_filings_is_not_served(ask: Ask) -> None:
+def test_a_filer_later_known_as_a_person_is_not_served(ask: Ask) -> None:
     for kind in ("entities", "fundamentals"):
         assert ask(f"/v1/{kind}/{id_of(5)}")[0] == 404
 
 
-def test_the_newest_record_by_its_own_date_counts_however_late_an_older_one_arrives(ask: Ask) -> None:
+def test_the_record_with_the_newest_date_wins_even_if_an_older_one_arrives_later(ask: Ask) -> None:
     assert ask(f"/v1/entities/{id_of(6)}")[1]["legal_name"] == "New Ltd"
 
 
 @pytest.mark.rule("ENT-1")
 def test_the_same_files_give_the_same_ids_on_another_machine(tmp_path: Path) -> None:
-    """The other machine reads them twice, one by one and the other way round."""
+    """The other machine ingests them twice, one by one and in reverse order."""
     records = lei_file(
         tmp_path / "lei.csv",
         (1, "A Ltd", "", "2024-01-01T00:00:00Z"),

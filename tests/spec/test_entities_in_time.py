@@ -126,7 +126,7 @@ def test_an_organisation_has_the_name_and_status_of_the_day(
 
 
 @pytest.mark.rule("ENTY-4")
-def test_who_was_not_known_that_day_has_no_row_and_a_stranger_is_not_found(world: tuple[LiveServer, str]):
+def test_an_organisation_not_yet_known_has_no_row_and_an_unknown_one_is_404(world: tuple[LiveServer, str]):
     answer = get(world, f"/v1/entities/{LATE_ID}?as_of=2022-11-10")
     assert (answer["data"], answer["successor"], answer["predecessors"]) == ([], None, [])
     assert answer["absent"]["reason"]
@@ -140,7 +140,7 @@ def test_who_was_not_known_that_day_has_no_row_and_a_stranger_is_not_found(world
 
 
 @pytest.mark.rule("ENTY-5")
-def test_the_history_has_every_spell_and_tells_nothing_later_than_the_day(world: tuple[LiveServer, str]):
+def test_the_history_has_every_spell_and_nothing_later_than_the_day(world: tuple[LiveServer, str]):
     path = f"/v1/entities/{MILL_ID}/history"
 
     def spells(path: str) -> list[tuple[str, str, str, str | None]]:
@@ -226,7 +226,7 @@ def test_a_person_and_a_broken_file_are_refused(tmp_path: Path, document: str, c
         ("2021-03-01", HEIR_ID, []),
     ],
 )
-def test_a_recycled_ticker_leads_to_who_had_it_on_the_day(
+def test_a_recycled_ticker_leads_to_its_owner_on_the_day(
     world: tuple[LiveServer, str], day: str, holder: str | None, sessions: list[str]
 ) -> None:
     for path in ("", f"/at/{day}"):
@@ -268,7 +268,7 @@ def test_a_recycled_ticker_leads_to_who_had_it_on_the_day(
         ("country=ZA&as_of=2018-06-30", [MILL_ID]),
     ],
 )
-def test_issuers_of_an_exchange_are_those_listed_on_the_day(
+def test_filtering_by_exchange_gives_the_issuers_listed_on_the_day(
     world: tuple[LiveServer, str], query: str, expected: list[str]
 ) -> None:
     rows = get(world, f"/v1/issuers?{query}")["data"]
@@ -296,7 +296,7 @@ commercial_redistribution = true
 
 @pytest.mark.rule("ENTY-4", "ENTY-10")
 @pytest.mark.parametrize("dated", [True, False])
-def test_copies_of_the_register_are_one_history_whatever_their_source_and_order(tmp_path: Path, dated: bool):
+def test_copies_of_the_register_give_one_history_in_any_order(tmp_path: Path, dated: bool):
     """Four states, in a full copy and in deltas of other sources; the last file comes first."""
     home = tmp_path / "home"
     home.mkdir()

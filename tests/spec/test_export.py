@@ -1,4 +1,4 @@
-"""GET /v1/export: the manifest, and the files it lists, read as their users read them."""
+"""GET /v1/export: the manifest, and the files it lists, read with the tools of their users."""
 
 import asyncio
 import hashlib
@@ -56,10 +56,10 @@ def test_sizes_digests_rows_and_columns_are_true(
         assert read.num_rows > 0, row["name"]
 
 
-def test_a_file_says_what_it_is_but_not_of_which_edition(
+def test_a_file_describes_itself_but_names_no_edition(
     server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
 ) -> None:
-    """So that it is the same file in the next edition where its rows are the same."""
+    """So the file stays the same in the next edition if its rows do."""
     for row in manifest:
         content = fetch(server, row, None if row["access"] == "open" else paid_key).content
         metadata = pq.read_metadata(pa.BufferReader(content))
@@ -76,7 +76,7 @@ def test_a_file_says_what_it_is_but_not_of_which_edition(
             assert column.is_stats_set or column.path_in_schema == "release"
 
 
-def test_files_are_sorted_as_they_say(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str):
+def test_files_are_sorted_as_declared(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str):
     seen = 0
     for row in manifest:
         content = pa.BufferReader(fetch(server, row, None if row["access"] == "open" else paid_key).content)
@@ -104,7 +104,7 @@ def test_columns_are_typed(server: LiveServer, manifest: list[dict[str, Any]], p
     assert json.loads(releases.column("release")[0].as_py())["ocid"] == releases.column("ocid")[0].as_py()
 
 
-def test_fundamentals_are_those_of_the_api_every_vintage(
+def test_fundamentals_equal_the_api_in_every_vintage(
     server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
 ) -> None:
     rows = table(server, one(manifest, "af-fund-fundamentals"), paid_key).to_pylist()
@@ -116,7 +116,7 @@ def test_fundamentals_are_those_of_the_api_every_vintage(
         assert [_as_served(row, served[0]) for row in ours] == served
 
 
-def test_panels_are_those_of_the_api(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str):
+def test_panels_equal_those_of_the_api(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str):
     for key in panels():
         rows = table(server, one(manifest, key), paid_key if key not in OPEN else None).to_pylist()
         path = f"/v1/signals/{key}?limit=10000"
@@ -127,7 +127,7 @@ def test_panels_are_those_of_the_api(server: LiveServer, manifest: list[dict[str
 
 
 def _as_served(row: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
-    """A row of a file in the words of the API."""
+    """A row of a file in the form of the API."""
     found = {}
     for name in like:
         value = row[name]
@@ -144,7 +144,7 @@ def _as_served(row: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.rule("EXP-4")
-def test_awards_are_in_bulk(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str) -> None:
+def test_awards_are_a_bulk_file(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str) -> None:
     awards = table(server, one(manifest, "af-tender-awards"), paid_key).to_pylist()
     releases = table(server, one(manifest, "af-tender-releases"), paid_key).to_pylist()
     told = {(row["ocid"], row["release_id"], row["release_date"], row["award_id"]) for row in awards}
@@ -192,7 +192,7 @@ def test_an_open_file_needs_no_key_and_may_be_read_by_any_page(
 
 
 def test_a_browser_may_ask_for_parts_of_an_open_file(server: LiveServer, manifest: list[dict[str, Any]]):
-    """Some ranges (`bytes=-8`, where a reader of Parquet begins) are preflighted."""
+    """Some ranges (`bytes=-8`, which a Parquet reader asks for first) need a preflight."""
     fields = {"Origin": "https://page.example", "Access-Control-Request-Method": "GET"}
     asked = fields | {"Access-Control-Request-Headers": "range"}
     answer = server.http.options(one(manifest, "procurement-demand")["url"], headers=asked)
@@ -298,7 +298,7 @@ def test_many_or_overlapping_ranges_cannot_amplify(server: LiveServer, manifest:
 
 
 def test_a_reader_that_stalls_costs_no_memory(server: LiveServer, manifest: list[dict[str, Any]]) -> None:
-    """Many slow readers at once: everyone else is answered."""
+    """With many slow readers at once, everyone else gets an answer."""
     row = one(manifest, "macro-momentum")
 
     async def stall() -> None:
@@ -347,7 +347,7 @@ def one(manifest: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def fetch(server: LiveServer, row: dict[str, Any], key: str | None, **headers: str) -> httpx.Response:
-    """As a client would, by the URL."""
+    """GET the URL as a client would."""
     keys = {"X-API-Key": key} if key else {}
     return server.http.get(
         row["url"], headers={**keys, **{k.replace("_", "-"): v for k, v in headers.items()}}

@@ -1,4 +1,4 @@
-"""/v1/flags: red flags of contracting processes, as they could be raised on a day."""
+"""/v1/flags: red flags of contracting processes that could be raised on a day."""
 
 import json
 import random
@@ -105,7 +105,7 @@ def _flagged(market: Asked, view: str = "", **query: Any) -> set[tuple[str, str,
 
 
 @pytest.mark.rule("FLAG-1", "FLAG-3")
-def test_flags_are_those_of_the_releases_up_to_the_day(market: Asked) -> None:
+def test_flags_depend_only_on_releases_up_to_the_day(market: Asked) -> None:
     short = "ocds-test-short"
     assert _flagged(market, country="ZA", as_of="2025-01-01") == set()
     assert _flagged(market, country="ZA", as_of="2025-01-31") == {("R003", "process", short)}
@@ -189,7 +189,7 @@ def test_the_order_the_tool_and_persons(market: Asked) -> None:
 
 
 def _drawn(chance: random.Random) -> Json:
-    """A state of a process: bids of several firms in two currencies, and what came of them."""
+    """A state of a process: bids of several firms in two currencies, and their outcome."""
 
     def some(count: int) -> Json:
         number = min(chance.randrange(count), chance.randrange(count))
@@ -227,8 +227,8 @@ def _drawn(chance: random.Random) -> Json:
 
 @pytest.mark.ci
 @pytest.mark.rule("FLAG-3", "LOCK-2")
-def test_flags_of_a_day_are_those_of_the_states_that_processes_had_that_day(tmp_path: Path) -> None:
-    """A second ledger has one release of each process: what its releases up to the day add up to."""
+def test_flags_of_a_day_follow_from_the_state_of_each_process_that_day(tmp_path: Path) -> None:
+    """A second ledger has one release of each process, compiled from its releases up to the day."""
     chance = random.Random(7)
     releases = [
         release(f"x{n}", f"2025-{month:02}-{n % 28 + 1:02}T00:00:00Z", number=step, **_drawn(chance))
@@ -265,7 +265,7 @@ def _served(folder: Path, releases: list[Json]) -> Iterator[Asked]:
 
 
 def _without_places(rows: list[Json]) -> list[Json]:
-    """Rows without the place in the file, which differs where the file does."""
+    """Rows without their location in the file, which differs between the files."""
     return [{**row, "source_ref": row["source_ref"].partition("#")[0]} for row in rows]
 
 

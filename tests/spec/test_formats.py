@@ -17,7 +17,7 @@ from sankofa.rest.formats import ARROW, CSV, negotiated_format
 from tests.every import every
 from tests.live import LiveServer
 
-SERVED = tuple(operation for operation in endpoints() if not operation.live)  # which tells the time
+SERVED = tuple(operation for operation in endpoints() if not operation.live)  # their answers contain the time
 MATRICES = ("get_fundamentals_matrix", "get_series_matrix")
 IDS = [operation.name for operation in SERVED]
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
@@ -25,7 +25,7 @@ OTHER_MODE = {
     "get_macro": "indicator",
     "get_shared_facts": "country",
     "get_signal": "basis",
-}  # the examples of the others ask one question together
+}  # the examples of the others form one question
 MODES = {
     "get_macro": ("/v1/macro?country=ZA", "/v1/macro?series=CPI.ZA", "/v1/macro?series=NO.SUCH"),
     "get_fundamentals": (f"{ISSUER}?vintages=all", f"{ISSUER}?as_of=1990-01-01"),
@@ -33,7 +33,7 @@ MODES = {
 
 
 def questions(operation: Operation) -> list[str]:
-    """The examples of its parameters together, and its other modes."""
+    """The examples of its parameters combined, and its other modes."""
     given = {n: p.kind.schema().get("examples", [""])[0] for n, p in operation.parameters.items()}
     query = {
         name: ",".join(value) if isinstance(value, list) else value
@@ -44,13 +44,13 @@ def questions(operation: Operation) -> list[str]:
 
 
 def as_json(answer: httpx.Response, operation: Operation) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Rows with every figure as it is written, and the rest of the envelope."""
+    """Rows with every figure as written, and the rest of the envelope."""
     body = json.loads(answer.text, parse_float=lambda text: ("figure", text))
     return body.pop(operation.rows_under), body
 
 
 def text_of(value: Any, written: str | None) -> Any:
-    """A value of a JSON row as the text that another form may have of it."""
+    """A value of a JSON row as text, as other formats may hold it."""
     if isinstance(value, tuple):
         return value[1]
     if isinstance(value, list | dict):
@@ -108,7 +108,7 @@ def test_csv_has_the_rows_of_json(
 
 
 def shown(operation: Operation, rows: list[Any], columns: list[str]) -> list[Any]:
-    """The rows without what a matrix has in JSON alone (contract: SER-5)."""
+    """The rows without the members of a matrix that only JSON has (contract: SER-5)."""
     if operation.name not in MATRICES:
         return rows
     assert columns[0] == "date"
@@ -170,7 +170,7 @@ def arrow_value(value: Any, found: Any) -> Any:
     return value
 
 
-def test_arrow_comes_packed_where_that_is_asked_for(server: LiveServer, paid_key: str) -> None:
+def test_arrow_is_compressed_on_request(server: LiveServer, paid_key: str) -> None:
     plain = server.get(ISSUER, paid_key, accept=ARROW, accept_encoding="identity")
     packed = server.get(ISSUER, paid_key, accept=f"{ARROW};compression=zstd", accept_encoding="identity")
     assert packed.headers["Content-Type"] == f"{ARROW};compression=zstd"
@@ -196,7 +196,7 @@ def test_other_members_of_the_envelope_are_header_fields(
     assert json.loads(server.get(path, paid_key, accept=form).headers["X-Withheld-Id-Types"]) == []
 
 
-def test_every_form_has_a_tag_of_its_own(server: LiveServer, paid_key: str) -> None:
+def test_every_format_has_its_own_tag(server: LiveServer, paid_key: str) -> None:
     tags = {form: server.get(ISSUER, paid_key, accept=form).headers["ETag"] for form in ("*/*", CSV, ARROW)}
     assert len(set(tags.values())) == 3
     for form, tag in tags.items():
@@ -207,7 +207,7 @@ def test_every_form_has_a_tag_of_its_own(server: LiveServer, paid_key: str) -> N
 
 @every("form", [CSV, ARROW])
 @every("encoding", ["gzip", "br"])
-def test_forms_are_compressed_and_the_same_each_time(
+def test_formats_are_compressed_and_repeatable(
     server: LiveServer, paid_key: str, form: str, encoding: str
 ) -> None:
     plain = server.get(ISSUER, paid_key, accept=form, accept_encoding="identity")
@@ -222,7 +222,7 @@ def test_forms_are_compressed_and_the_same_each_time(
 
 
 @every("form", [CSV, ARROW])
-def test_pages_can_be_walked_in_every_form(server: LiveServer, paid_key: str, form: str) -> None:
+def test_every_format_can_be_paged(server: LiveServer, paid_key: str, form: str) -> None:
     path, walked = "/v1/tenders?limit=40", 0
     while path:
         answer = server.get(path, paid_key, accept=form)
@@ -254,6 +254,6 @@ def test_pages_can_be_walked_in_every_form(server: LiveServer, paid_key: str, fo
         (",,;;q=", None),
     ],
 )
-def test_the_form_is_the_one_the_client_likes_best(accept: str, form: str | None) -> None:
+def test_the_client_gets_the_format_it_prefers(accept: str, form: str | None) -> None:
     chosen = negotiated_format(accept.encode())
     assert (chosen.media_type if chosen else None) == form

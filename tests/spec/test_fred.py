@@ -1,4 +1,4 @@
-"""/fred: fredapi and pandas-datareader, unmodified, get what /v1/macro answers with `as_of`."""
+"""/fred: fredapi and pandas-datareader, unmodified, get the same values as /v1/macro with `as_of`."""
 
 import math
 import xml.etree.ElementTree as ET
@@ -43,7 +43,7 @@ def known(
 
 
 def same(series: "pd.Series[Any]", expected: dict[str, float]) -> None:
-    # a missing value is of another kind in each of fredapi's frames
+    # fredapi's frames mark a missing value in different ways
     values = {
         str(pd.Timestamp(at).date()): math.nan if pd.isna(value) else float(value)
         for at, value in series.items()
@@ -69,7 +69,7 @@ def test_fredapi_gets_the_values_of_today_and_of_any_day(live: LiveServer, key: 
         as_of = client.get_series_as_of_date(series, str(day))
         last = as_of.groupby("date").tail(1).set_index("date")["value"]
         same(last, expected)
-        # by its own real-time period, and inside of a locked view
+        # with its own real-time period, and inside a locked view
         if expected:
             same(client.get_series(series, realtime_start=day, realtime_end=day), expected)
             same(fred(live, token, day).get_series(series), expected)
@@ -111,7 +111,7 @@ def test_first_releases_vintage_dates_search_and_info(live: LiveServer, key: str
 
 
 def _texts(live: LiveServer, key: str, first: "pd.Series[Any]") -> list[str]:
-    """The figures as the template has them."""
+    """The figures as the template writes them."""
     spelt = {float(text): text for text in ("1", "2", "0", "9007199254740993.25")}
     return [spelt[float(value)] for value in first if not pd.isna(value)]
 
@@ -135,7 +135,7 @@ class Reader(FredReader):  # type: ignore[misc]
         return f"{self.root}/graph/fredgraph.csv"
 
 
-def test_units_and_frequencies_are_computed_from_what_stood_on_the_day(live: LiveServer, token: str) -> None:
+def test_units_and_frequencies_use_the_values_known_on_the_day(live: LiveServer, token: str) -> None:
     def ask(**parameters: str) -> dict[str, str]:
         query = {"series_id": "CPI.KE", "file_type": "json", "api_key": token, **parameters}
         body = requests.get(f"{live.url}/fred/series/observations", query, timeout=60).json()
@@ -158,7 +158,7 @@ def test_units_and_frequencies_are_computed_from_what_stood_on_the_day(live: Liv
             )
 
 
-def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
+def test_values_by_vintage_date_and_errors_have_the_requested_format(
     live: LiveServer, key: str, token: str
 ) -> None:
     def ask(path: str = "series/observations", **parameters: object) -> requests.Response:
@@ -178,7 +178,7 @@ def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
     new = ET.fromstring(ask(output_type=3).content)  # noqa: S314 - our own answer
     releases = fred(live, token).get_series_all_releases("GDP.ZA")
     assert sum(len(child.attrib) - 1 for child in new) == len(releases)
-    # on one day only what is new that day, although every value of the day is known
+    # a day lists only its new values, although it knows all earlier ones
     day = vintages[6]
     came = releases[releases["realtime_start"] == pd.Timestamp(day)]
     on_day = ask(output_type=3, vintage_dates=day, file_type="json").json()["observations"]
@@ -214,7 +214,7 @@ def test_values_by_vintage_date_and_errors_in_the_form_that_is_asked_for(
 
 
 @pytest.mark.rule("DIAL-2")
-def test_the_sample_tier_gets_an_error_where_an_answer_would_be_cut(live: LiveServer) -> None:
+def test_the_sample_tier_gets_an_error_instead_of_a_truncated_answer(live: LiveServer) -> None:
     sample = live.key("sample")
     observations = "/fred/series/observations?series_id=CPI.ZA"
     whole = live.get("/fred/graph/fredgraph.csv?id=CPI.ZA,GDP.ZA,FX.USD.ZAR", sample)
@@ -227,7 +227,7 @@ def test_the_sample_tier_gets_an_error_where_an_answer_would_be_cut(live: LiveSe
 
 
 @pytest.mark.limit("values by vintage date in FRED's form")
-def test_a_table_by_vintage_date_that_would_be_too_large_is_refused() -> None:
+def test_a_table_by_vintage_date_that_is_too_large_is_refused() -> None:
     values = {date.fromordinal(730_000 + n): [ValueStep(730_000 + n, None)] for n in range(1_001)}
     period = RealTimePeriod(date(1776, 7, 4), LAST_DAY, date(2026, 1, 1))
     with pytest.raises(InvalidParameter, match="ask for fewer"):

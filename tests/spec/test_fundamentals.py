@@ -49,7 +49,7 @@ def test_every_row_has_every_field_and_its_provenance(server: LiveServer, paid_k
 
 
 @pytest.mark.rule("PIT-1")
-def test_without_as_of_the_answer_is_that_of_today_and_says_so(server: LiveServer, paid_key: str) -> None:
+def test_without_as_of_the_answer_is_for_today_and_says_so(server: LiveServer, paid_key: str) -> None:
     before = datetime.now(UTC).date()
     now = ask(server, paid_key)
     after = datetime.now(UTC).date()
@@ -57,7 +57,7 @@ def test_without_as_of_the_answer_is_that_of_today_and_says_so(server: LiveServe
     assert ask(server, paid_key, f"as_of={now['as_of']}")["data"] == now["data"]
 
 
-def test_a_known_issuer_with_nothing_knowable_is_an_empty_answer(server: LiveServer, paid_key: str) -> None:
+def test_a_known_issuer_without_known_facts_is_an_empty_answer(server: LiveServer, paid_key: str) -> None:
     for body in (ask(server, paid_key, "as_of=1990-01-01"), ask(server, paid_key, issuer=FUND)):
         assert (body["data"], body["count"], body["truncated"]) == ([], 0, False)
         assert body["_license"]
@@ -115,7 +115,7 @@ def test_a_period_type_selects_its_rows_in_every_mode(server: LiveServer, paid_k
 
 
 @pytest.mark.rule("FUND-2")
-def test_the_sample_tier_gets_the_first_rows_and_is_told_there_are_more(
+def test_the_sample_tier_gets_the_first_rows_and_the_answer_says_so(
     server: LiveServer, sample_key: str, paid_key: str
 ) -> None:
     whole = ask(server, paid_key)
@@ -127,7 +127,7 @@ def test_the_sample_tier_gets_the_first_rows_and_is_told_there_are_more(
 
 
 @pytest.mark.rule("PAR-3")
-def test_an_id_is_taken_in_any_case(server: LiveServer, paid_key: str) -> None:
+def test_an_id_may_be_written_in_any_case(server: LiveServer, paid_key: str) -> None:
     assert ask(server, paid_key, issuer=RETAILER.lower())["data"] == ask(server, paid_key)["data"]
 
 
@@ -150,7 +150,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 @pytest.mark.rule("VINT-6")
-def test_an_older_filing_that_arrives_later_takes_its_place_in_time(desk: Desk) -> None:
+def test_an_older_filing_that_arrives_late_is_known_from_its_own_day(desk: Desk) -> None:
     desk.filings("3.csv", [revenue(3, "2023-09-01", "third")])
     desk.filings("1.csv", [revenue(1, "2023-03-01", "first")])
     desk.publish().close()
@@ -169,7 +169,7 @@ def test_an_older_filing_that_arrives_later_takes_its_place_in_time(desk: Desk) 
 
 
 @pytest.mark.rule("PIT-9")
-def test_a_past_answer_is_byte_for_byte_the_same_after_later_filings(desk: Desk) -> None:
+def test_later_filings_do_not_change_a_byte_of_a_past_answer(desk: Desk) -> None:
     desk.filings(
         "1.csv",
         [revenue("0.10", "2023-03-01", "a"), revenue("9007199254740993.25", "2022-03-01", "a", "2021-12-31")],
@@ -208,7 +208,7 @@ HEADER = "entity,line_item,value,currency,period_start,period_end,available_at,d
 
 @pytest.fixture(scope="module")
 def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """One issuer with a few more facts than it takes, one in five of them restated a year later."""
+    """An issuer with slightly more facts than its limit, one in five of them restated a year later."""
     folder: Path = tmp_path_factory.mktemp("crowded")
     lines = [HEADER]
     for item in range(COLUMNS_FROM // 5):
@@ -244,7 +244,7 @@ def test_arrow_and_csv_have_the_rows_of_json(
 
 @pytest.mark.rule("LOCK-3")
 @pytest.mark.parametrize("vintages", ["latest", "all"])
-def test_a_locked_view_tells_no_capture_in_any_form(crowded: LiveServer, vintages: str) -> None:
+def test_a_locked_view_shows_no_capture_in_any_format(crowded: LiveServer, vintages: str) -> None:
     key = crowded.key("starter")
     rows = same_in_every_form(
         crowded, key, f"/at/2021-03-01/v1/fundamentals/{service_id(ISSUER)}?vintages={vintages}"
@@ -253,7 +253,7 @@ def test_a_locked_view_tells_no_capture_in_any_form(crowded: LiveServer, vintage
 
 
 def same_in_every_form(crowded: LiveServer, key: str, path: str) -> list[dict[str, Any]]:
-    """The rows of an answer, after they were compared with those of its other forms."""
+    """Compare the rows of an answer with those of its other formats, and return them."""
     rows, body = as_json(crowded.get(path, key), OPERATION)
     answer = crowded.get(path, key, accept=ARROW)
     table = pyarrow.ipc.open_stream(answer.content).read_all()

@@ -1,4 +1,4 @@
-"""Webhooks: what is new is sent at least once and in order, and only to addresses that may be reached."""
+"""Webhooks: news is sent at least once and in order, and only to allowed addresses."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ lei:999900SAMPLEZA000189,revenue,49400000000,ZAR,2024-07-01,2025-06-29,FY,2025-1
 
 
 class Receiver:
-    """An address that keeps what it was sent, and answers with the statuses it was given, then with 204."""
+    """An address that records messages and answers with scripted statuses, then with 204."""
 
     def __init__(self) -> None:
         self.attempts: list[tuple[float, str, dict[str, str], bytes, int]] = []
@@ -91,9 +91,7 @@ def listed_failure(desk: Desk) -> str:
 
 
 @pytest.mark.rule("HOOK-1", "HOOK-2")
-def test_new_releases_are_sent_in_order_though_the_address_and_the_service_fail(
-    desk: Desk, receiver: Receiver
-) -> None:
+def test_new_releases_are_sent_in_order_despite_failures(desk: Desk, receiver: Receiver) -> None:
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "a.json", [release("A0")])
     desk.publish()
@@ -140,7 +138,7 @@ def test_new_releases_are_sent_in_order_though_the_address_and_the_service_fail(
         until(lambda: len(receiver.accepted("/editions")) >= 2)
     # At least once: a message that was not confirmed before the service stopped may come again.
     assert list(dict.fromkeys(ids(receiver.accepted("/za")))) == "B1-1 B2-1 B0-1 D1-1 D2-1 D3-1".split()
-    # Refused until the service stopped, and another edition published meanwhile: the same message.
+    # Refused until the service stopped, and another edition published in between: the same message.
     for name, refused in (("E-1", True), ("F-1", False)):
         time.sleep(1.1)
         desk.ingest("portal-za", f"{name}.json", [release(name[0], "2025-08-01T10:00:00Z")])
@@ -156,7 +154,7 @@ def test_new_releases_are_sent_in_order_though_the_address_and_the_service_fail(
 
 @pytest.mark.deep
 @pytest.mark.rule("HOOK-1")
-def test_a_restatement_is_sent_to_those_who_filter_for_it(
+def test_a_restatement_is_sent_to_hooks_that_filter_for_it(
     small_home: Path, tmp_path: Path, receiver: Receiver
 ) -> None:
     home = Path(shutil.copytree(small_home, tmp_path / "home"))
@@ -200,7 +198,7 @@ def test_private_addresses_are_refused_unless_permitted(desk: Desk, receiver: Re
     metadata = ("hooks", "add", "http://169.254.169.254/", "--on", "edition")
     assert run(desk.home, *metadata, hooks_private="true", **desk.settings).returncode == 1
     assert desk.command("hooks", "list").stdout.splitlines() == ["id  on  filter  url  failure"]
-    # Permitted when it was added, and not when it is delivered.
+    # Permitted when it was added, but not when it is delivered.
     desk.records(*ENTITIES)
     add(desk, receiver.url, "--on", "edition")
     desk.publish()
@@ -211,7 +209,7 @@ def test_private_addresses_are_refused_unless_permitted(desk: Desk, receiver: Re
 
 @pytest.mark.deep
 @pytest.mark.rule("HOOK-2")
-def test_an_answer_that_never_ends_is_given_up_after_15_seconds(desk: Desk) -> None:
+def test_an_endless_answer_times_out_after_15_seconds(desk: Desk) -> None:
     desk.records(*ENTITIES)
     with (
         answering_posts(slowly) as url,
@@ -223,7 +221,7 @@ def test_an_answer_that_never_ends_is_given_up_after_15_seconds(desk: Desk) -> N
 
 
 @pytest.mark.rule("HOOK-3")
-def test_a_hook_is_listed_and_removed_and_a_filter_must_be_one(desk: Desk) -> None:
+def test_hooks_are_listed_and_removed_and_a_bad_filter_is_refused(desk: Desk) -> None:
     add(desk, "http://127.0.0.1:9/x", "--on", "release", "--filter", "country=KE", "--filter", "min_value=5")
     (hook,) = json.loads(desk.command("hooks", "list", "--json").stdout)
     assert (hook["on"], hook["filter"]) == ("release", "country=KE min_value=5")

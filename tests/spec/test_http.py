@@ -20,7 +20,7 @@ NOBODY = "/v1/fundamentals/DC000000000000000000000000"
 PATHS = ["/health", "/v1/status", "/openapi.json", "/problems/not-found", ISSUER]
 REFUSED = ["POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"]
 
-# What is asked, and the status it is answered with; `key` is put in place of the word.
+# The request and its expected status; `key` stands for a valid key.
 EVERY_KIND = [
     ("GET", "/health", None, 200),
     ("GET", "/v1/status", None, 200),
@@ -68,7 +68,7 @@ def test_authenticated_responses_are_private_and_vary(server: LiveServer, paid_k
 
 
 @every("path", ["/health", "/v1/status", ISSUER, "/nothing"])
-def test_what_no_key_was_read_for_is_not_stored(server: LiveServer, path: str) -> None:
+def test_answers_to_unauthenticated_requests_are_not_stored(server: LiveServer, path: str) -> None:
     assert server.get(path).headers["Cache-Control"] == "no-store"
 
 
@@ -131,7 +131,7 @@ DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstd.decom
 def raw(
     server: LiveServer, key: str, accept: str | None, path: str = ISSUER
 ) -> tuple[str | None, bytes, httpx.Response]:
-    """The encoding of an answer and its body as it travelled."""
+    """The encoding of an answer and its body as sent."""
     request = server.http.build_request("GET", path, headers={"X-API-Key": key})
     del request.headers["Accept-Encoding"]
     if accept is not None:
@@ -174,7 +174,7 @@ def plain(server: LiveServer, paid_key: str) -> bytes:
         (";;,,=,q=1", None),
     ],
 )
-def test_the_client_weighs_the_encodings(
+def test_the_client_can_weigh_encodings(
     server: LiveServer, paid_key: str, plain: bytes, accept: str, expected: str | None
 ) -> None:
     encoding, body, answer = raw(server, paid_key, accept)
@@ -185,7 +185,7 @@ def test_the_client_weighs_the_encodings(
         assert len(body) < len(plain) / 2
 
 
-def test_a_small_answer_is_left_as_it_is(server: LiveServer, paid_key: str) -> None:
+def test_a_small_answer_is_not_compressed(server: LiveServer, paid_key: str) -> None:
     assert raw(server, paid_key, "gzip", NO_ROWS)[0] is None
 
 
@@ -205,7 +205,9 @@ def tag(server: LiveServer, paid_key: str) -> str:
     return server.get(ISSUER, paid_key, accept_encoding="identity").headers["ETag"]
 
 
-def test_the_tag_is_strong_names_the_edition_and_repeats(server: LiveServer, paid_key: str, tag: str) -> None:
+def test_the_tag_is_strong_and_repeatable_and_names_the_edition(
+    server: LiveServer, paid_key: str, tag: str
+) -> None:
     assert tag.startswith('"')
     assert tag.endswith('"')
     assert server.get(ISSUER, paid_key, accept_encoding="identity").headers["ETag"] == tag
@@ -271,7 +273,7 @@ def test_a_condition_does_not_hide_an_error(server: LiveServer, paid_key: str, p
     assert server.get(path, paid_key, if_none_match="*").status_code == status
 
 
-def test_a_condition_does_not_open_without_a_key(server: LiveServer, tag: str) -> None:
+def test_a_conditional_request_still_needs_a_key(server: LiveServer, tag: str) -> None:
     assert server.get(ISSUER, if_none_match=tag).status_code == 401
 
 
@@ -288,10 +290,10 @@ def body_and_headers(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]
 
 @pytest.mark.rule("ENV-5")
 @every("operation", SERVED if ALL_ROUNDS else SERVED[::3])
-def test_every_answer_is_the_same_when_it_is_asked_again(
+def test_a_repeated_request_has_the_same_answer(
     server: LiveServer, paid_key: str, sample_key: str, operation: Operation
 ) -> None:
-    """Two tiers and three forms in turns, each of which has an answer of its own."""
+    """Two tiers and three formats in turn, each with its own answer."""
     forms = [
         (key, {"accept": accept, "accept_encoding": encoding})
         for key in (paid_key, sample_key)
@@ -304,21 +306,23 @@ def test_every_answer_is_the_same_when_it_is_asked_again(
             assert again == first
 
 
-def test_an_answer_from_memory_counts_and_is_refused_like_any_other(server: LiveServer) -> None:
+def test_a_cached_answer_counts_and_is_refused_like_any_other(server: LiveServer) -> None:
     key = server.key("starter", "--per-minute", "3", "--per-month", "3")
     statuses = [server.get(ISSUER, key).status_code for _ in range(TIMES)]
     assert statuses == [200, 200, 200, 429]
 
 
-def test_a_path_with_an_encoded_slash_is_another_question(server: LiveServer, paid_key: str) -> None:
-    """Decoded they are the same path: the vintages of a series, and a series of that name."""
+def test_a_path_with_an_encoded_slash_is_a_different_path(server: LiveServer, paid_key: str) -> None:
+    """Both decode to the same path: the vintages of a series, and a series of that name."""
     plain, encoded = "/v1/series/CPI.ZA/vintages", "/v1/series/CPI.ZA%2Fvintages"
     assert [server.get(plain, paid_key).status_code for _ in range(TIMES)] == [200] * TIMES
     assert [server.get(encoded, paid_key).status_code for _ in range(TIMES)] == [404] * TIMES
 
 
 @every("revision", REVISIONS)
-def test_a_tool_gives_each_tier_its_own_answer_again_and_counts_it(server: LiveServer, revision: str) -> None:
+def test_a_repeated_tool_call_gives_each_tier_its_own_answer_and_counts(
+    server: LiveServer, revision: str
+) -> None:
     keys = [server.key(tier, "--per-month", "1000") for tier in ("starter", "sample")]
     arguments = {"service_id": RETAILER, "line_items": ["revenue"]}
     first = [call(server, "get_fundamentals", arguments, revision, key).json()["result"] for key in keys]

@@ -1,4 +1,4 @@
-"""Another identifier in the place of a service_id, and names that are not there: the problem says what is."""
+"""For another identifier instead of a service_id, or an unknown name, the problem suggests the right one."""
 
 from urllib.parse import quote
 
@@ -31,7 +31,7 @@ NAME = "Thornveld Breweries (Pty) Ltd"
 
 @pytest.mark.rule("ERR-7", "PAR-8")
 @pytest.mark.parametrize("path", PATHS)
-def test_a_ticker_or_lei_in_the_place_of_an_id_is_refused_with_the_service_id(
+def test_a_ticker_or_lei_instead_of_an_id_is_refused_with_the_service_id(
     live: LiveServer, sample: str, path: str
 ) -> None:
     parameter = "entity_id" if "entity_id" in path else "service_id"
@@ -45,7 +45,7 @@ def test_a_ticker_or_lei_in_the_place_of_an_id_is_refused_with_the_service_id(
 
 @pytest.mark.rule("ERR-7", "KEY-9")
 @pytest.mark.parametrize("path", PATHS)
-def test_a_paid_identifier_is_named_to_paid_keys_alone(live: LiveServer, sample: str, paid: str, path: str):
+def test_only_paid_keys_see_paid_identifiers(live: LiveServer, sample: str, paid: str, path: str):
     assert sid(f"lei:{BANK}") in live.get(path.format(HELD), paid).json()["detail"]
     refused = live.get(path.format(HELD), sample)
     assert refused.status_code == UNKNOWN.get(path, 404)
@@ -64,7 +64,7 @@ def test_the_tools_say_the_same(live: LiveServer, sample: str, paid: str) -> Non
 
 
 @pytest.mark.rule("ERR-8")
-def test_a_name_that_is_not_there_is_answered_with_the_nearest(server: LiveServer, sample_key: str) -> None:
+def test_an_unknown_name_is_answered_with_similar_ones(server: LiveServer, sample_key: str) -> None:
     for path, nearest in (
         ("/v1/screen?metric=revenue_grwth", "nearest: revenue_growth"),
         ("/v1/screen?metric=Net_Margin", "nearest: net_margin"),
@@ -75,7 +75,7 @@ def test_a_name_that_is_not_there_is_answered_with_the_nearest(server: LiveServe
 
 
 @pytest.mark.rule("ERR-8")
-def test_an_answer_without_rows_names_what_is_close(server: LiveServer, sample_key: str) -> None:
+def test_an_empty_answer_names_similar_ones(server: LiveServer, sample_key: str) -> None:
     for path, nearest in (
         ("/v1/macro?series=CPI.ZB", "CPI.ZA"),
         ("/v1/macro?indicator=NY.GDP.MKTP.CN", "NY.GDP.MKTP.CD"),
@@ -92,9 +92,7 @@ def test_an_answer_without_rows_names_what_is_close(server: LiveServer, sample_k
 
 
 @pytest.mark.rule("ERR-8")
-def test_a_code_of_the_other_mode_is_answered_with_the_parameter_it_belongs_to(
-    server: LiveServer, sample_key: str
-) -> None:
+def test_a_code_of_the_other_mode_is_answered_with_its_parameter(server: LiveServer, sample_key: str) -> None:
     for path, said in (
         ("/v1/macro?series=fp.cpi.totl.zg", "an annual indicator: pass it as `indicator`"),
         ("/v1/macro?indicator=CPI.ZA", "series: pass it as `series`"),

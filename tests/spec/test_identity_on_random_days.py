@@ -1,4 +1,4 @@
-"""On any day organisations are as a ledger of the files up to that day has them (contract: ENTY-9)."""
+"""On any day organisations equal those of a ledger with only the files up to that day (contract: ENTY-9)."""
 
 import json
 import random
@@ -140,7 +140,7 @@ class World:
         ]
 
     def publish(self, home: Path, day: date) -> None:
-        """The files up to a day. Of those that hold everything so far, the last one is enough."""
+        """The files up to a day. If several days give all files so far, the last is enough."""
         home.mkdir()
         (home / "sources.toml").write_text(SOURCES)
         latest: dict[str, list[Path]] = defaultdict(list)
@@ -187,7 +187,7 @@ def walk(server: LiveServer, key: str, path: str) -> list[str]:
 
 @pytest.mark.rule("ENTY-9", "LOCK-5", "ISS-2")
 @pytest.mark.parametrize("seed", range(rounds(1, 3, 10)))
-def test_organisations_are_those_of_the_files_up_to_the_day(tmp_path: Path, seed: int) -> None:
+def test_organisations_depend_only_on_the_files_up_to_the_day(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     world = World(chance, tmp_path)
     whole = tmp_path / "whole"
@@ -224,7 +224,7 @@ def test_organisations_are_those_of_the_files_up_to_the_day(tmp_path: Path, seed
 
 
 def same(one: dict[str, Any], other: dict[str, Any], path: str) -> None:
-    """Two answers with the same rows, apart from where they are from."""
+    """The same rows apart from their origin."""
     own, locked = (
         [{k: v for k, v in row.items() if k not in ("observed_at", "source_ref")} for row in body["data"]]
         for body in (one, other)

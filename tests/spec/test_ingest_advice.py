@@ -23,7 +23,7 @@ def source(home: Path) -> Path:
 
 
 @pytest.mark.rule("ING-11")
-def test_a_file_without_one_accepted_row_is_an_error_and_its_first_reasons_are_told(
+def test_a_file_without_accepted_rows_is_an_error_with_its_first_reasons(
     source: Path, tmp_path: Path
 ) -> None:
     values = ["abc", '"1.234,56"', '"1,234,567"', "Sipho Zulu", "nan"]
@@ -46,7 +46,7 @@ def test_a_file_without_one_accepted_row_is_an_error_and_its_first_reasons_are_t
 
 
 @pytest.mark.rule("ING-12")
-def test_a_dry_run_counts_everything_and_keeps_nothing(source: Path, tmp_path: Path) -> None:
+def test_a_dry_run_counts_everything_and_stores_nothing(source: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "a.csv", GOOD.format(1), BAD.format("abc"))
     before = sorted(source.rglob("*"))
     tried = succeed(source, "ingest", "--dry-run", "own", file)
@@ -66,7 +66,7 @@ def test_a_dry_run_counts_everything_and_keeps_nothing(source: Path, tmp_path: P
 
 
 @pytest.mark.rule("ING-11")
-def test_a_missing_column_is_named_as_missing_and_a_workbook_as_what_it_is(source: Path, tmp_path: Path):
+def test_a_missing_column_and_a_workbook_of_another_kind_are_named(source: Path, tmp_path: Path):
     renamed = tmp_path / "renamed.csv"
     renamed.write_text(HEADER.replace("value", "amount") + "\n" + GOOD.format(1) + "\n")
     refused = run(source, "ingest", "own", renamed)
@@ -100,7 +100,7 @@ def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(source:
 @pytest.mark.limit(
     "rejected rows that are listed", "rejected rows before the first accepted one", "list of rejected rows"
 )
-def test_a_reply_of_nothing_but_rejects_writes_a_bounded_file_and_is_given_up(home: Path, tmp_path: Path):
+def test_a_reply_with_only_rejects_is_abandoned_and_its_rejects_file_is_bounded(home: Path, tmp_path: Path):
     (home / "sources.toml").write_text(
         OWN_SOURCE.format(id="own", more="commercial_redistribution = true\ncountry = 'ZA'")
         .replace("filings-csv", "ocds")

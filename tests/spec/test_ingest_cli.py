@@ -66,7 +66,7 @@ def test_plain_gz_and_zip_files_and_folders_of_them_hold_the_same_rows(home: Pat
         ('"', "quote"),
     ],
 )
-def test_a_bad_row_is_rejected_with_file_position_and_reason_and_costs_no_other(
+def test_a_bad_row_is_rejected_with_position_and_reason_and_other_rows_are_read(
     tmp_path: Path, row: str, reason: str
 ) -> None:
     desk = Desk(tmp_path / "home", datetime.now(UTC).date())
@@ -86,7 +86,7 @@ def test_a_bad_row_is_rejected_with_file_position_and_reason_and_costs_no_other(
 
 
 @pytest.mark.rule("ING-1", "ING-7")
-def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(home: Path, tmp_path: Path):
+def test_rejects_fail_only_with_strict_and_the_summary_names_their_file(home: Path, tmp_path: Path):
     path = write(tmp_path / "mixed.csv", GOOD.format("NaN"), GOOD.format(1))
     done = ingest(home, path)
     assert done.returncode == 0
@@ -128,7 +128,9 @@ def test_a_reject_is_named_by_its_path_inside_the_folder_or_archive(home: Path, 
         ("report.json", b'{"facts": {}}'),
     ],
 )
-def test_a_file_of_another_format_is_named_and_costs_no_other_file(tmp_path: Path, name: str, content: bytes):
+def test_a_file_of_another_format_is_named_and_other_files_are_read(
+    tmp_path: Path, name: str, content: bytes
+):
     desk = Desk(tmp_path / "home")
     (tmp_path / name).write_bytes(content)
     files = [
@@ -142,7 +144,7 @@ def test_a_file_of_another_format_is_named_and_costs_no_other_file(tmp_path: Pat
     assert (summary.counts.read, summary.counts.appended, summary.rejects) == (2, 2, None)
 
 
-def test_a_damaged_or_encrypted_zip_is_said_to_be_that_and_costs_no_other_file(home: Path, tmp_path: Path):
+def test_a_damaged_or_encrypted_zip_is_reported_and_other_files_are_read(home: Path, tmp_path: Path):
     cut, locked = tmp_path / "cut.zip", tmp_path / "locked.zip"
     for path in (cut, locked):
         with zipfile.ZipFile(path, "w") as archive:
@@ -161,7 +163,7 @@ def test_a_damaged_or_encrypted_zip_is_said_to_be_that_and_costs_no_other_file(h
     assert (counts(done)["read"], counts(done)["appended"]) == (1, 1)
 
 
-def test_what_a_mac_adds_to_a_zip_is_passed_over(home: Path, tmp_path: Path) -> None:
+def test_files_that_macos_adds_to_a_zip_are_skipped(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "from-a-mac.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("figures/a.csv", f"{HEADER}\n{GOOD.format(1)}\n")
@@ -171,12 +173,12 @@ def test_what_a_mac_adds_to_a_zip_is_passed_over(home: Path, tmp_path: Path) -> 
     assert (done.returncode, counts(done)["appended"]) == (0, 1), done.stderr
 
 
-def test_a_file_that_is_not_there_is_named(home: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_named(home: Path, tmp_path: Path) -> None:
     done = ingest(home, tmp_path / "nowhere.csv")
     assert_one_line_error(done, "nowhere.csv", "no such file")
 
 
-def test_an_unknown_source_is_named_with_those_there_are(home: Path, tmp_path: Path) -> None:
+def test_an_unknown_source_is_an_error_that_lists_the_known_ones(home: Path, tmp_path: Path) -> None:
     done = ingest(home, write(tmp_path / "a.csv"), source="filing")
     assert_one_line_error(done, "'filing'", "filings", "sec-companyfacts")
     assert not (home / "ledger.sqlite").exists()
@@ -193,7 +195,7 @@ def test_a_source_not_licensed_for_redistribution_is_refused_by_name(home: Path,
 
 
 @pytest.mark.rule("SRC-2")
-def test_a_source_of_the_operator_is_listed_and_read_under_its_licence(home: Path, tmp_path: Path) -> None:
+def test_an_operators_source_is_listed_and_read_under_its_licence(home: Path, tmp_path: Path) -> None:
     more = "commercial_redistribution = true\ntitle = 'Our own'\ncountry = 'ZA'\nfloors = { issuers = 3 }"
     (home / "sources.toml").write_text(OWN_SOURCE.format(id="own", more=more))
     listed = run(home, "sources")
@@ -229,7 +231,7 @@ def test_a_source_of_the_operator_is_listed_and_read_under_its_licence(home: Pat
         ("# caf\xe9".encode("latin-1"), ["sources.toml", "UTF-8"]),
     ],
 )
-def test_a_malformed_registry_is_told_by_file_source_and_field(
+def test_an_error_in_the_registry_names_file_source_and_field(
     tmp_path: Path, toml: str | bytes, named: Sequence[str]
 ) -> None:
     (tmp_path / "sources.toml").write_bytes(toml if isinstance(toml, bytes) else toml.encode())
@@ -246,7 +248,7 @@ def test_a_malformed_registry_stops_the_command_with_one_line(home: Path, tmp_pa
     assert_one_line_error(run(home, "sources"), "sources.toml", "not TOML")
 
 
-def test_a_person_is_withheld_at_the_door_and_nothing_of_them_is_written(home: Path, tmp_path: Path) -> None:
+def test_a_withheld_person_is_never_written_to_disk(home: Path, tmp_path: Path) -> None:
     (tmp_path / "lei.csv").write_text(LEI_FILE)
     person = "lei:999900SAMPLEZA000383"
     tomorrow = f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}"

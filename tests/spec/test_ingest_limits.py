@@ -1,4 +1,4 @@
-"""Ingest refuses by name what is too large, and a clock that cannot be right."""
+"""Ingest refuses inputs that are too large, and a clock that cannot be right."""
 
 import gzip
 import json
@@ -77,7 +77,7 @@ def test_deep_nesting_is_refused_in_one_line(home: Path, tmp_path: Path, source:
     assert "Traceback" not in done.stderr
 
 
-def test_a_clock_far_ahead_of_every_witness_is_refused_unless_told(home: Path, tmp_path: Path) -> None:
+def test_a_clock_far_ahead_of_all_evidence_is_refused_unless_confirmed(home: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     first.write_text(HEADER + ROW)
     second.write_text(HEADER + ROW.replace("1000", "1001"))
@@ -93,7 +93,7 @@ def test_a_clock_far_ahead_of_every_witness_is_refused_unless_told(home: Path, t
     succeed(home, "ingest", "--clock-is-right", "sample-filings", second)
 
 
-def test_a_weekly_ingest_of_a_fresh_file_is_not_refused(home: Path, tmp_path: Path) -> None:
+def test_a_weekly_ingest_is_not_refused(home: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     first.write_text(HEADER + ROW)
     succeed(home, "ingest", "sample-filings", first)
@@ -123,7 +123,7 @@ def test_a_clock_behind_the_newest_capture_or_a_year_ahead_is_doubtful(
 
 
 def _move_newest_capture(home: Path, to: float) -> None:
-    """As if it had been taken then."""
+    """Change the time of the newest capture."""
     with closing(sqlite3.connect(home / "ledger.sqlite", isolation_level=None)) as database:
         database.execute("DROP TRIGGER capture_refuses_update")
         moved = datetime.fromtimestamp(to, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""`ingest` of xlsx workbooks: the rows of our templates, every cell exact, and what is refused."""
+"""`ingest` of xlsx workbooks: the rows of our templates, every cell exact, and refusals."""
 
 import datetime
 import zipfile
@@ -52,7 +52,7 @@ def save(
 
 
 def edited(path: Path, member: str, old: str, new: str) -> Path:
-    """The workbook with other text in a member: what openpyxl would not write."""
+    """The workbook with other text in a member, which openpyxl would not write."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     assert old.encode() in members[member]
@@ -64,7 +64,7 @@ def edited(path: Path, member: str, old: str, new: str) -> Path:
 
 
 def same_as_csv(source: Path, tmp_path: Path, book: Path, values: list[str]) -> None:
-    """Every figure of the workbook is the one that a CSV file of these texts has."""
+    """Every figure of the workbook equals that of a CSV file with these texts."""
     done = succeed(source, "ingest", "own", book)
     assert counts(done)["appended"] == len(values)
     lines = [
@@ -82,7 +82,7 @@ def items(*values: object) -> list[list[object]]:
 def test_every_cell_is_the_exact_text_that_a_csv_file_would_have(source: Path, tmp_path: Path) -> None:
     texts = ["1200000", "0.1", "-3.25", "1234567.891", "0", "12.5", "0.00000012", "0.07"]
     values: list[object] = [12e5, 0.1, -3.25, 1234567.891, 0, " 12.5 ", 1.2e-7, 0.07]
-    # What openpyxl rounds; and 1.1 as Excel itself writes it, with the digits of the float.
+    # Values that openpyxl rounds; and 1.1 as Excel writes it, with the digits of the float.
     written = ["12345678901234567891", "-9007199254740993", "123456789012345678.12", "1.1000000000000001"]
     written += ["0.30000000000000004"]  # the sum of 0.1 and 0.2, which a spreadsheet shows as 0.3
 
@@ -97,7 +97,7 @@ def test_every_cell_is_the_exact_text_that_a_csv_file_would_have(source: Path, t
     same_as_csv(source, tmp_path, book, [*texts, *written[:3], "1.1", "0.3"])
 
 
-def test_the_first_sheet_with_the_columns_is_read_below_its_title_and_blank_rows_are_passed_over(
+def test_the_first_sheet_with_the_columns_is_read_and_blank_rows_are_skipped(
     source: Path, tmp_path: Path
 ) -> None:
     book = openpyxl.Workbook()
@@ -117,7 +117,7 @@ def test_the_first_sheet_with_the_columns_is_read_below_its_title_and_blank_rows
     same_as_csv(source, tmp_path, tmp_path / "a.xlsx", ["1", "3"])
 
 
-def test_a_cell_that_has_no_certain_value_costs_its_row_and_is_named(source: Path, tmp_path: Path) -> None:
+def test_a_cell_without_a_certain_value_rejects_its_row(source: Path, tmp_path: Path) -> None:
     def changed(sheet: Sheet) -> None:
         sheet["C3"] = "#N/A"
         sheet["C3"].data_type = "e"
@@ -193,7 +193,7 @@ def test_series_and_identifiers_come_from_workbooks_too(home: Path, tmp_path: Pa
         assert counts(run(home, "ingest", adapter, same))["unchanged"] == 1
 
 
-def test_a_workbook_that_is_no_template_or_damaged_is_refused_by_name(source: Path, tmp_path: Path) -> None:
+def test_a_damaged_workbook_or_one_without_the_template_is_refused(source: Path, tmp_path: Path) -> None:
     def refusal(path: Path) -> str:
         done = run(source, "ingest", "own", path)
         assert (done.returncode, counts(done)["read"]) == (1, 0)

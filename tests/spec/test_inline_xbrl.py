@@ -1,4 +1,4 @@
-"""Inline XBRL reports: their figures become facts, offline, whatever a report tries to do."""
+"""Inline XBRL reports become facts, offline, whatever a report tries to do."""
 
 import re
 import socket
@@ -90,7 +90,7 @@ def test_a_report_becomes_facts_with_every_digit_and_the_issuers_own_concepts(as
 
 
 @pytest.mark.rule("XBRL-3")
-def test_the_more_precise_of_two_figures_counts_and_a_contradiction_is_rejected(tmp_path: Path) -> None:
+def test_the_more_precise_of_two_figures_wins_and_a_contradiction_is_rejected(tmp_path: Path) -> None:
     desk = desk_at(tmp_path)
     again = (
         '<p><ix:nonFraction id="g{0}" name="ifrs-full:{1}" contextRef="year" unitRef="zar" decimals="{2}" '
@@ -106,7 +106,7 @@ def test_the_more_precise_of_two_figures_counts_and_a_contradiction_is_rejected(
 
 @pytest.mark.deep
 @pytest.mark.rule("XBRL-4")
-def test_a_taxonomy_that_no_package_has_is_named_and_nothing_is_kept(tmp_path: Path) -> None:
+def test_a_missing_taxonomy_is_named_and_nothing_is_stored(tmp_path: Path) -> None:
     desk = desk_at(tmp_path, taxonomies=False)
     failed = desk.command("ingest", "reports", desk.write("report.zip", report_package()))
     assert failed.returncode != 0
@@ -115,7 +115,7 @@ def test_a_taxonomy_that_no_package_has_is_named_and_nothing_is_kept(tmp_path: P
 
 
 @pytest.mark.rule("XBRL-4")
-def test_a_report_reaches_no_address_it_names(tmp_path: Path) -> None:
+def test_reading_a_report_opens_no_connection(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
         called = threading.Event()
@@ -162,7 +162,7 @@ OUTSIDE = '<!DOCTYPE html [<!ENTITY file SYSTEM "file:///etc/hostname">]>'
     ],
     ids=["laughs", "outside", "deep", "cut", "plain", "text"],
 )
-def test_what_is_no_report_or_no_safe_one_is_refused_before_it_is_opened(
+def test_an_invalid_or_unsafe_report_is_refused_before_it_is_opened(
     tmp_path: Path, document: str, reason: str
 ) -> None:
     desk = desk_at(tmp_path)
@@ -175,7 +175,7 @@ def test_what_is_no_report_or_no_safe_one_is_refused_before_it_is_opened(
 @pytest.mark.rule("XBRL-5")
 @pytest.mark.limit("SANKOFA_INGEST_XBRL_MEMORY_BYTES", "SANKOFA_INGEST_XBRL_SECONDS")
 def test_time_and_memory_are_bounded(tmp_path: Path) -> None:
-    # out of memory, an import may turn in a circle until its processor time ends
+    # out of memory, an import may loop until its processor time ends
     desk = desk_at(tmp_path, ingest_xbrl_memory_bytes=str(40 << 20), ingest_xbrl_seconds="60")
     failed = desk.command("ingest", "reports", desk.write("report.zip", report_package()))
     assert failed.returncode != 0
@@ -194,7 +194,7 @@ def test_time_and_memory_are_bounded(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 @pytest.mark.rule("XBRL-2")
-def test_whose_figures_they_are_is_told_by_lei_sec_or_south_african_number_alone(tmp_path: Path) -> None:
+def test_the_issuer_is_identified_by_lei_sec_or_south_african_number_only(tmp_path: Path) -> None:
     desk = desk_at(tmp_path)
     for scheme, number, appended in (
         ("http://www.sec.gov/CIK", "0001172724", 6),
@@ -212,7 +212,7 @@ def test_whose_figures_they_are_is_told_by_lei_sec_or_south_african_number_alone
     }
 
 
-def test_the_vault_keeps_no_bytes_of_a_report_openly(desk: Desk) -> None:
+def test_the_vault_stores_no_report_unencrypted(desk: Desk) -> None:
     """Reports name directors and auditors."""
     kept = [path for path in (desk.home / "vault").rglob("*") if path.is_file()]
     assert kept

@@ -1,4 +1,4 @@
-"""GET /v1/issuers: the universe as it was knowable on a day."""
+"""GET /v1/issuers: the universe as it was known on a day."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,7 +33,7 @@ def test_rows_have_the_documented_fields_and_order(server: LiveServer, paid_key:
 
 
 @pytest.mark.rule("ISS-2")
-def test_filters_keep_those_of_a_country_and_of_an_exchange(server: LiveServer, paid_key: str) -> None:
+def test_issuers_can_be_filtered_by_country_and_exchange(server: LiveServer, paid_key: str) -> None:
     everybody = universe(server, paid_key)
     for country in {row["country"] for row in everybody if row["country"]}:
         assert universe(server, paid_key, f"country={country.lower()}") == [
@@ -50,7 +50,7 @@ def test_filters_keep_those_of_a_country_and_of_an_exchange(server: LiveServer, 
 
 
 @pytest.mark.rule("ISS-1", "PIT-2")
-def test_the_day_is_that_of_the_envelope_and_never_in_the_future(server: LiveServer, paid_key: str) -> None:
+def test_the_envelope_states_the_day_and_a_future_day_is_refused(server: LiveServer, paid_key: str) -> None:
     assert server.body("/v1/issuers?as_of=2023-06-30", paid_key)["as_of"] == "2023-06-30"
     now = server.body("/v1/issuers", paid_key)
     assert universe(server, paid_key, f"as_of={now['as_of']}") == now["data"]

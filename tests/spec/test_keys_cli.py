@@ -1,5 +1,3 @@
-"""`sankofa keys`."""
-
 import hashlib
 import json
 import re
@@ -40,7 +38,7 @@ def test_only_a_hash_is_stored(home: Path) -> None:
     assert hashlib.blake2b(key, digest_size=32).hexdigest().encode() in stored
 
 
-def test_revoke_is_shown_and_may_be_repeated(home: Path) -> None:
+def test_revoke_is_listed_and_may_be_repeated(home: Path) -> None:
     run(home, "keys", "create", "--tier", "starter")
     key_id = run(home, "keys", "list").stdout.splitlines()[1].split()[0]
     first, second = (run(home, "keys", "revoke", key_id) for _ in range(2))
@@ -123,8 +121,8 @@ def test_a_store_that_does_not_answer_is_an_error_of_one_line(home: Path) -> Non
     assert "hidden" not in refused.stderr
 
 
-def test_keys_move_from_files_to_a_shared_store_with_a_secret_of_its_own(home: Path, redis_url: str) -> None:
-    """As docs/how-to/operations.md says: KEYS_SECRET is set first, then copied, then KEYSTORE is set."""
+def test_keys_can_be_copied_from_files_to_a_shared_store(home: Path, redis_url: str) -> None:
+    """As docs/how-to/operations.md says: set KEYS_SECRET, copy, then set KEYSTORE."""
     succeed(home, "keys", "create", "--tier", "starter", "--label", "ours")
     bare = run(home, "keys", "copy", "--to", "redis://127.0.0.1:1/0")
     assert "Warning: SANKOFA_KEYS_SECRET is not set" in bare.stderr
@@ -199,7 +197,7 @@ def test_a_key_may_have_a_last_day(desk: Desk) -> None:
 
 
 @pytest.mark.rule("KEY-18")
-def test_a_rotated_key_gives_way_to_one_with_the_same_rights_after_an_overlap(desk: Desk) -> None:
+def test_a_rotated_key_is_replaced_by_one_with_the_same_rights_after_an_overlap(desk: Desk) -> None:
     options = ("--tier", "professional", "--label", "a desk", "--per-minute", "999", "--per-month", "5000")
     key, key_id = desk.create(*options)
     host = f"{key_id}.customer.example"
@@ -226,7 +224,7 @@ def test_a_rotated_key_gives_way_to_one_with_the_same_rights_after_an_overlap(de
 
 
 @pytest.mark.rule("KEY-17", "KEY-18")
-def test_once_the_overlap_is_over_the_old_key_is_told_so_and_the_new_one_goes_on(desk: Desk) -> None:
+def test_after_the_overlap_the_old_key_is_refused_with_the_reason(desk: Desk) -> None:
     key, _ = desk.create("--tier", "starter")
     new = desk.command("keys", "rotate", key, "--overlap", "0h").stdout.strip()
     assert "expired at" in desk.becomes_unauthorized(key)
@@ -239,7 +237,7 @@ def test_once_the_overlap_is_over_the_old_key_is_told_so_and_the_new_one_goes_on
 
 
 @pytest.mark.rule("KEY-18")
-def test_what_cannot_be_rotated_is_refused_in_one_line(desk: Desk) -> None:
+def test_refusing_to_rotate_is_an_error_of_one_line(desk: Desk) -> None:
     key, key_id = desk.create("--tier", "starter")
     desk.command("keys", "revoke", key)
     assert desk.server.get("/v1/export", "sankofa-sandbox").status_code == 200
@@ -249,7 +247,7 @@ def test_what_cannot_be_rotated_is_refused_in_one_line(desk: Desk) -> None:
 
 
 @pytest.mark.rule("USE-1")
-def test_usage_counts_itself_and_says_when_the_next_minute_and_month_begin(desk: Desk) -> None:
+def test_usage_counts_its_own_request_and_says_when_the_windows_end(desk: Desk) -> None:
     key, _ = desk.create("--tier", "starter", "--per-month", "1000")
     first = desk.usage(key)
     assert (first["tier"], first["month_limit"], first["month_used"]) == ("starter", 1000, 1)
@@ -270,7 +268,7 @@ def test_usage_counts_itself_and_says_when_the_next_minute_and_month_begin(desk:
 
 
 @pytest.mark.rule("CLI-8")
-def test_the_operator_sees_what_each_key_has_used_and_the_day_of_its_last_use(desk: Desk) -> None:
+def test_the_operator_sees_the_usage_and_the_last_day_of_each_key(desk: Desk) -> None:
     key, key_id = desk.create("--tier", "starter", "--label", "a desk", "--per-month", "77")
     assert [row["last_used"] for row in desk.listed() if row["id"] == key_id] == [None]
     assert "never used" in desk.command("keys", "usage", key_id).stdout

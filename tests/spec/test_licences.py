@@ -44,7 +44,7 @@ WITHDRAWN = ("numbers", "filed-too", "portal-too", "bank-too", "rates-too", "rat
 
 
 def registry(closed: tuple[str, ...] = (), gone: tuple[str, ...] = ()) -> str:
-    """Every source of the test, but those that are no longer registered."""
+    """Every source of the test, without those no longer registered."""
     entries = []
     for name, (adapter, sku) in KINDS.items():
         if name not in gone:
@@ -93,7 +93,7 @@ def ingest_all(desk: Desk) -> None:
 
 
 class Published(NamedTuple):
-    """A desk whose licences were all in force, then some withdrawn."""
+    """A desk with all licences in force, then some withdrawn."""
 
     desk: Desk
     first: str
@@ -152,7 +152,7 @@ def published(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.rule("PROV-6")
-def test_publish_says_in_one_line_each_what_it_left_out(published: Published) -> None:
+def test_publish_reports_each_withdrawn_source_in_a_line(published: Published) -> None:
     lines = [line for line in published.said.splitlines() if line.startswith("left out ")]
     assert lines == [
         "left out bank-too (not registered): captures 1, rows 1",
@@ -171,7 +171,7 @@ def test_publish_says_in_one_line_each_what_it_left_out(published: Published) ->
 
 
 @pytest.mark.rule("PROV-6")
-def test_nothing_of_a_source_that_is_left_out_is_served(published: Published) -> None:
+def test_no_row_of_a_withdrawn_source_is_served(published: Published) -> None:
     after = answers(published.asked)
     told = json.dumps(after)
     assert not [name for name in WITHDRAWN if f'"{name}:' in told or f" {name} office" in told]
@@ -186,7 +186,7 @@ def test_nothing_of_a_source_that_is_left_out_is_served(published: Published) ->
             assert rows_of(published.before[path]), path
 
 
-def test_what_another_source_told_too_is_still_there(published: Published) -> None:
+def test_rows_that_another_source_reported_too_are_still_served(published: Published) -> None:
     tenders = published.asked.server.get("/v1/tenders?country=ZA", published.asked.key).json()["data"]
     assert {row["release_id"] for row in tenders} == {"both-1", "only-1"}
     assert {row["source_ref"].partition(":")[0] for row in tenders} == {"portal"}
@@ -203,8 +203,8 @@ def test_what_another_source_told_too_is_still_there(published: Published) -> No
     assert (sources["portal"], sources["portal-too"]) == (1, 4)
 
 
-def test_an_organisation_keeps_its_id_though_the_record_it_is_named_after_is_left_out(published: Published):
-    """The ticker came with the source that is left out; what is held under the LEI keeps the id."""
+def test_an_organisation_keeps_its_id_without_the_record_the_id_came_from(published: Published):
+    """The ticker came from the withdrawn source; the rows under the LEI keep the id."""
     asked = published.asked
     (row,) = asked.server.get(f"/v1/entities/{sid(TICKER)}", asked.key).json()["data"]
     assert (row["service_id"], row["lei"], row["listings"]) == (sid(TICKER), ISSUER, [])
@@ -214,7 +214,7 @@ def test_an_organisation_keeps_its_id_though_the_record_it_is_named_after_is_lef
 
 
 @pytest.mark.rule("PROV-6", "ENV-9")
-def test_editions_that_hold_it_are_withdrawn(published: Published) -> None:
+def test_editions_with_rows_of_the_source_are_withdrawn(published: Published) -> None:
     asked = published.asked
     for path in ("/v1/tenders", "/v1/export", "/open/macro-momentum.parquet"):
         refused = asked.server.get(f"{path}?edition={published.first}", asked.key)
@@ -239,7 +239,7 @@ def test_editions_that_hold_it_are_withdrawn(published: Published) -> None:
 
 
 @pytest.mark.rule("PROV-1", "PROV-2")
-def test_every_row_begins_with_its_source_and_names_a_place(published: Published) -> None:
+def test_every_source_ref_begins_with_its_source_and_names_a_location(published: Published) -> None:
     for path, body in published.before.items():
         for row in rows_of(body):
             found = REF.fullmatch(row["source_ref"])
@@ -252,7 +252,7 @@ def test_every_row_begins_with_its_source_and_names_a_place(published: Published
 
 
 @pytest.mark.rule("PROV-4")
-def test_the_notice_of_a_dataset_names_its_own_sources_and_no_other(published: Published) -> None:
+def test_the_notice_of_a_dataset_names_only_its_own_sources(published: Published) -> None:
     owed = {
         PATHS[2]: {"filed", "filed-too", "numbers", "names"},
         "/v1/tenders?country=ZA": {"portal", "portal-too", "numbers", "names"},
@@ -270,7 +270,7 @@ def test_the_notice_of_a_dataset_names_its_own_sources_and_no_other(published: P
 
 
 @pytest.mark.rule("PROV-4")
-def test_every_form_and_the_tool_carry_the_same_notice(published: Published) -> None:
+def test_every_format_and_the_tool_carry_the_same_notice(published: Published) -> None:
     asked = published.asked
     terms = asked.server.get("/v1/macro?series=RATES", asked.key).json()["_license"]
     assert "rates office" in terms
@@ -292,7 +292,7 @@ def test_every_form_and_the_tool_carry_the_same_notice(published: Published) -> 
 
 
 @pytest.mark.rule("PROV-8")
-def test_a_file_names_the_sources_of_its_rows_alone(published: Published) -> None:
+def test_a_file_names_only_the_sources_of_its_rows(published: Published) -> None:
     asked = published.asked
     listed = asked.server.get("/v1/export", asked.key).json()["data"]
     for one in listed:
@@ -302,7 +302,7 @@ def test_a_file_names_the_sources_of_its_rows_alone(published: Published) -> Non
         named = {name for name in KINDS if f"\u00a9 {name} office" in owed}
         own = {ref.partition(":")[0] for ref in table.column("source_ref").to_pylist()} & KINDS.keys()
         assert own <= named, one["name"]
-        if one["name"] not in ("af-fund-entities.parquet", "shared-entity.parquet"):  # told by several
+        if one["name"] not in ("af-fund-entities.parquet", "shared-entity.parquet"):  # these have several
             assert own == named, one["name"]
         assert not named & set(WITHDRAWN), one["name"]
 
@@ -328,7 +328,7 @@ def test_two_captures_of_one_table_have_different_refs(fresh_engine: dict[str, s
 
 
 @pytest.mark.rule("PUB-1")
-def test_where_nothing_may_be_published_publish_refuses_and_the_old_edition_serves_on(
+def test_without_publishable_data_publish_refuses_and_the_old_edition_stays(
     fresh_engine: dict[str, str], tmp_path: Any
 ) -> None:
     desk = Desk(tmp_path / "all", **fresh_engine)
@@ -346,10 +346,10 @@ def test_where_nothing_may_be_published_publish_refuses_and_the_old_edition_serv
 
 
 @pytest.mark.rule("PROV-6")
-def test_a_current_edition_that_holds_it_is_replaced_though_nothing_else_changed(
+def test_a_current_edition_with_withdrawn_rows_is_replaced_although_nothing_else_changed(
     fresh_engine: dict[str, str], tmp_path: Any
 ) -> None:
-    """Every row supersedes the source's values, so the rows stay the same and the edition does not."""
+    """Every row supersedes the source's values, so the rows stay the same but the edition does not."""
     desk = Desk(tmp_path / "same", **fresh_engine)
     (desk.home / "sources.toml").write_text(registry())
     desk.ingest("portal", "a.json", package(release("both")))
@@ -364,7 +364,7 @@ def test_a_current_edition_that_holds_it_is_replaced_though_nothing_else_changed
 
 
 @pytest.mark.rule("PROV-7", "ENV-9")
-def test_editions_that_show_without_a_key_what_needs_one_today_are_withdrawn(tmp_path: Path) -> None:
+def test_editions_with_open_rows_that_need_a_key_today_are_withdrawn(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.home / "sources.toml").write_text(registry())
     ingest_all(desk)

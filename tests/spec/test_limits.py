@@ -1,4 +1,4 @@
-"""Each limit of docs/reference/limits.md: the bound is accepted, one more is answered as the page says."""
+"""Each limit of docs/reference/limits.md: the bound is accepted, and one more gets the documented answer."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ def strict(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.mark.rule("LIM-1")
 @pytest.mark.limit("query of an address", "path of an address")
-def test_an_address_has_a_bound(server: LiveServer, paid_key: str) -> None:
+def test_an_address_has_a_maximum_length(server: LiveServer, paid_key: str) -> None:
     for more, refused in zip(BY_ONE, (False, True), strict=True):
         for address in (
             f"{ENTITY}?{'a' * (LONGEST_QUERY + more)}",
@@ -49,7 +49,7 @@ def test_an_address_has_a_bound(server: LiveServer, paid_key: str) -> None:
 
 
 @pytest.mark.limit("header fields of a request")
-def test_header_fields_have_a_bound(server: LiveServer) -> None:
+def test_header_fields_have_a_maximum_size(server: LiveServer) -> None:
     others = sum(len(field) + 2 for field in ("Host: x", "Connection: close", "A: "))
     for more, status in zip(BY_ONE, (200, 431), strict=True):
         padding = "a" * (LARGEST_HEADERS - others + more)
@@ -58,7 +58,7 @@ def test_header_fields_have_a_bound(server: LiveServer) -> None:
 
 
 def _padded(body: dict[str, Any], size: int) -> bytes:
-    """A message of exactly so many bytes."""
+    """A message of exactly this many bytes."""
     empty = len(json.dumps({**body, "padding": ""}))
     return json.dumps({**body, "padding": "x" * (size - empty)}).encode()
 
@@ -70,14 +70,14 @@ def _status(server: LiveServer, body: bytes, key: str = SANDBOX) -> int:
 
 
 @pytest.mark.limit("MCP message")
-def test_a_message_over_mcp_has_a_bound(server: LiveServer, paid_key: str) -> None:
+def test_an_mcp_message_has_a_maximum_size(server: LiveServer, paid_key: str) -> None:
     call = message("tools/call", OLD, name="get_entity", arguments={"service_id": "x" * 65_536})
     assert _status(server, _padded(call, LARGEST_BODY), paid_key) == 200, "a tool error that names it"
     assert _status(server, _padded(call, LARGEST_BODY + 1), paid_key) == 413
 
 
 @pytest.mark.limit("uncounted MCP message")
-def test_a_message_that_is_not_counted_has_a_bound(server: LiveServer) -> None:
+def test_an_uncounted_message_has_a_maximum_size(server: LiveServer) -> None:
     key = server.key("starter", "--per-month", "2")
     for _ in range(3):
         assert _status(server, _padded(message("ping", OLD), _FREE_BYTES), key) == 200
@@ -87,7 +87,7 @@ def test_a_message_that_is_not_counted_has_a_bound(server: LiveServer) -> None:
 
 
 @pytest.mark.limit("form of a page", "fields of a form")
-def test_a_form_has_a_bound(server: LiveServer) -> None:
+def test_a_form_has_a_maximum_size(server: LiveServer) -> None:
     for more, refused in zip(BY_ONE, (False, True), strict=True):
         form = b"action=forget&key=" + b"a" * (_LARGEST_FORM - len(b"action=forget&key=") + more)
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -98,7 +98,7 @@ def test_a_form_has_a_bound(server: LiveServer) -> None:
 
 
 @pytest.mark.limit("words of a search")
-def test_a_search_looks_for_twelve_words(server: LiveServer, paid_key: str) -> None:
+def test_a_search_has_at_most_twelve_words(server: LiveServer, paid_key: str) -> None:
     beginnings = [word[:length] for word in ("inflation", "consumer") for length in range(3, 9)]
     for at, found in ((11, False), (12, True)):
         words = quote(" ".join([*beginnings[:at], "zqxzqx"]))
@@ -109,7 +109,7 @@ def test_a_search_looks_for_twelve_words(server: LiveServer, paid_key: str) -> N
 
 @pytest.mark.limit("SANKOFA_ROWS_SAMPLE", "SANKOFA_ROWS_PAID")
 @in_one_minute
-def test_an_answer_has_so_many_rows(strict: LiveServer) -> None:
+def test_an_answer_has_a_maximum_number_of_rows(strict: LiveServer) -> None:
     sample, paid = strict.key("sample"), strict.key("starter")
     path = "/v1/issuers?limit={}"
     assert [strict.get(path.format(n), sample).status_code for n in (2, 3)] == [200, 402]
@@ -121,14 +121,14 @@ def test_an_answer_has_so_many_rows(strict: LiveServer) -> None:
     "SANKOFA_PER_MINUTE_SAMPLE", "SANKOFA_PER_MINUTE_STARTER", "SANKOFA_PER_MINUTE_PROFESSIONAL"
 )
 @in_one_minute
-def test_each_tier_has_so_many_requests_a_minute(strict: LiveServer) -> None:
+def test_each_tier_has_a_limit_of_requests_per_minute(strict: LiveServer) -> None:
     for tier in ("sample", "starter", "professional"):
         key = strict.key(tier)
         assert [strict.get(ENTITY, key).status_code for _ in range(3)] == [200, 200, 429], tier
 
 
 @pytest.mark.limit("SANKOFA_PER_MONTH_SAMPLE", "SANKOFA_PER_MONTH_STARTER", "SANKOFA_PER_MONTH_PROFESSIONAL")
-def test_each_tier_has_so_many_requests_a_month(sample_home: Path, tmp_path: Path) -> None:
+def test_each_tier_has_a_limit_of_requests_per_month(sample_home: Path, tmp_path: Path) -> None:
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))
     quotas: dict[str, Any] = {f"per_month_{tier}": "2" for tier in ("sample", "starter", "professional")}
     with LiveServer(home, **quotas) as live:
@@ -149,7 +149,7 @@ def _ingest(home: Path, source: str, file: Path, **settings: str) -> tuple[int, 
 
 
 @pytest.mark.limit("SANKOFA_INGEST_FILE_BYTES", "SANKOFA_INGEST_LINE_BYTES")
-def test_a_file_and_a_line_have_a_bound(home: Path, tmp_path: Path) -> None:
+def test_a_file_and_a_line_have_a_maximum_size(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "filings.csv"
     file.write_text(HEADER + ROW)
     size = len(HEADER + ROW)
@@ -170,7 +170,7 @@ def test_a_file_and_a_line_have_a_bound(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.limit("SANKOFA_INGEST_DOCUMENT_BYTES")
-def test_a_document_that_is_read_whole_has_a_bound(home: Path, tmp_path: Path) -> None:
+def test_a_document_that_is_read_whole_has_a_maximum_size(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "CIK0000000001.json"
     file.write_text('{"cik":1,"entityName":"x","facts":{}}')
     for less, refused in zip(BY_ONE, (False, True), strict=True):
@@ -186,7 +186,7 @@ def _release(number: int, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.limit("SANKOFA_INGEST_TEXT_LENGTH", "ocid or id of a release", "levels of a release")
-def test_a_release_has_bounds(home: Path, tmp_path: Path) -> None:
+def test_a_release_has_a_maximum_size(home: Path, tmp_path: Path) -> None:
     def nested(levels: int) -> Any:
         value: Any = {}
         for _ in range(levels - 1):
@@ -213,7 +213,7 @@ def test_a_release_has_bounds(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.limit("document, concept and location of a fact", "size of a number")
-def test_a_figure_has_bounds(home: Path, tmp_path: Path) -> None:
+def test_a_figure_has_a_maximum_number_of_digits(home: Path, tmp_path: Path) -> None:
     rows = [ROW.replace("1000", f"1e{60 + more}").replace("report", f"number-{more}") for more in BY_ONE]
     one = tmp_path / "numbers.csv"
     one.write_text(HEADER + "".join(rows))
@@ -225,7 +225,7 @@ def test_a_figure_has_bounds(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.limit("series key or indicator code", "series_type")
-def test_a_series_has_bounds(home: Path, tmp_path: Path) -> None:
+def test_a_series_has_maximum_sizes(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "series.csv"
     keys = [f"{'A' * (64 + more)},index,monthly,2024-01-31,{more}\n" for more in BY_ONE]
     types = [f"TYPE{more},{'t' * (32 + more)},monthly,2024-01-31,{more}\n" for more in BY_ONE]
@@ -243,7 +243,7 @@ PAGE = "/NY.GDP.MKTP.CD.csv"
 
 
 @pytest.mark.limit("reply of a publisher (max_bytes), unpacked")
-def test_a_reply_has_a_bound(collecting: Home) -> None:
+def test_a_reply_has_a_maximum_size(collecting: Home) -> None:
     content = table(1, filler=100)
     collecting.publisher.put(PAGE, content)
     for less, name in zip(BY_ONE, ("whole", "large"), strict=True):
@@ -256,7 +256,7 @@ def test_a_reply_has_a_bound(collecting: Home) -> None:
 
 
 @pytest.mark.limit("redirects of a publisher", "SANKOFA_COLLECT_ATTEMPTS")
-def test_redirects_and_attempts_have_a_bound(collecting: Home) -> None:
+def test_redirects_and_attempts_are_limited(collecting: Home) -> None:
     server = collecting.publisher
     server.put("/8.csv", table(1))
     for name, start in (("eight", 0), ("nine", -1)):
@@ -274,7 +274,7 @@ def test_redirects_and_attempts_have_a_bound(collecting: Home) -> None:
 
 
 @pytest.mark.limit("pages of one list (most_pages)")
-def test_a_list_has_so_many_pages(collecting: Home) -> None:
+def test_a_list_has_a_maximum_number_of_pages(collecting: Home) -> None:
     for number, following in ((1, "b.json"), (2, "")):
         releases = [_release(number)]
         collecting.publisher.put(
@@ -292,7 +292,7 @@ def test_a_list_has_so_many_pages(collecting: Home) -> None:
         assert ("more than 1 pages (most_pages)" in said.stderr) is (name == "short"), said.stderr
 
 
-def test_a_number_of_pages_that_is_none_is_refused(collecting: Home) -> None:
+def test_an_invalid_number_of_pages_is_refused(collecting: Home) -> None:
     collecting.publisher.put("/v2/1.json", json.dumps([{"pages": "²"}, []]))
     collecting.source("bank", "/v2/{page}.json", pages="/0/pages", file="gdp.json")
     said = collecting.collect("bank")

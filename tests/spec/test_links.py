@@ -15,7 +15,7 @@ SERIES = "CPI.ZA"
 
 
 def link(server: LiveServer, key: str, *options: str) -> tuple[str, str]:
-    """The path of the address that is printed, and the token in it."""
+    """The path and the token of the printed address."""
     done = succeed(server.home, "keys", "link", key, *options, **server.settings)
     parts = urlsplit(done.stdout.strip())
     (token,) = re.findall(r"lk_[A-Za-z0-9_-]{43}", done.stdout)
@@ -49,7 +49,7 @@ def test_a_link_to_a_path_opens_that_question_and_nothing_else(live: LiveServer)
 
 
 @pytest.mark.rule("DIAL-3")
-def test_a_link_to_a_dialect_opens_it_on_every_day(live: LiveServer) -> None:
+def test_a_link_to_a_dialect_opens_it_for_any_day(live: LiveServer) -> None:
     key = live.key("starter")
     path, token = link(live, key, "--dialect", "fred", "--per-minute", "1000")
     assert path == f"/link/{token}/fred/"
@@ -88,7 +88,7 @@ def test_a_full_key_in_a_query_is_refused_and_not_logged(tmp_path: Path, small_h
 
 
 @pytest.mark.rule("DIAL-3")
-def test_a_link_has_a_quota_of_its_own_is_listed_and_ends_with_its_key(live: LiveServer) -> None:
+def test_a_link_has_its_own_quota_is_listed_and_ends_with_its_key(live: LiveServer) -> None:
     key = live.key("starter")
     path, token = link(live, key, "--path", f"/v1/macro?series={SERIES}", "--per-minute", "2")
     _, other = link(live, key, "--dialect", "fred")
@@ -111,7 +111,7 @@ def test_a_link_has_a_quota_of_its_own_is_listed_and_ends_with_its_key(live: Liv
     "options",
     [(), ("--path", "/v1/macro", "--dialect", "fred"), ("--path", "/health"), ("--dialect", "cobol")],
 )
-def test_a_link_to_nothing_or_to_too_much_is_not_made(live: LiveServer, options: tuple[str, ...]) -> None:
+def test_a_link_to_nothing_or_to_everything_is_refused(live: LiveServer, options: tuple[str, ...]) -> None:
     done = run(live.home, "keys", "link", live.key("starter"), *options, **live.settings)
     assert done.returncode != 0
     assert "lk_" not in done.stdout

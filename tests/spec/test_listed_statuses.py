@@ -1,6 +1,6 @@
-"""OpenAPI lists for each operation exactly the statuses it can answer: each of them is brought about here.
+"""OpenAPI lists exactly the statuses that each operation can answer: each of them is provoked here.
 
-That no other comes is what the fuzzing of `test_schemathesis` asserts.
+The fuzzing of `test_schemathesis` checks that no other status occurs.
 """
 
 import json
@@ -83,7 +83,7 @@ def brought_about(served: Served, operation: Operation, status: int) -> httpx.Re
         query["a"] = "a" * 5_000
     elif status == 429:
         key = create_key(server.home, "professional", "--per-minute", "1")
-        for _ in range(2):  # one of them may be of the minute before
+        for _ in range(2):  # one of them may belong to the previous minute
             server.http.get(path, params=query, headers={"x-api-key": key})
     elif status == 431:
         headers["a"] = "a" * 17_000
@@ -93,7 +93,7 @@ def brought_about(served: Served, operation: Operation, status: int) -> httpx.Re
 
 
 @pytest.mark.parametrize("operation", endpoints(), ids=lambda one: one.name)
-def test_every_listed_status_can_come(served: Served, operation: Operation) -> None:
+def test_every_listed_status_can_occur(served: Served, operation: Operation) -> None:
     listed = {int(status) for status in served.document["paths"][operation.path]["get"]["responses"]}
     for status in sorted(listed):
         answer = brought_about(served, operation, status)

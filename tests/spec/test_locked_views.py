@@ -1,4 +1,4 @@
-"""A day that nobody can leave: `/at/DAY/` and keys with a lock (contract: LOCK-1 to LOCK-6)."""
+"""Locked views: a day that nobody can leave, by `/at/DAY/` or by a key (contract: LOCK-1 to LOCK-6)."""
 
 import json
 import re
@@ -44,7 +44,7 @@ REQUEST_ID: Final = re.compile(rb'request_id[\\]*":[\\]*"[0-9a-f]+|(?<=<code>)[0
 
 
 class Two(NamedTuple):
-    """Servers on two ledgers that agree up to CUT, and a key that both have."""
+    """Servers on two ledgers that agree up to CUT, and a key that both know."""
 
     short: LiveServer
     long: LiveServer
@@ -53,7 +53,7 @@ class Two(NamedTuple):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory, engine: dict[str, str]) -> Iterator[Two]:
-    """The longer ledger is on the engine, the shorter one on files."""
+    """The longer ledger is on the engine, the shorter one in files."""
     folder = tmp_path_factory.mktemp("locked")
     if engine:
         publish_both(made := tmp_path_factory.mktemp("two"), CUT.isoformat(), **engine)
@@ -76,16 +76,16 @@ def _server(home: Path, datastore: str = "") -> LiveServer:
 
 
 def told(answer: httpx.Response) -> tuple[int, list[tuple[str, str]], bytes]:
-    """All that an answer tells, apart from the time and the number of the request."""
+    """The whole answer, without the time and the id of the request."""
     headers = [(n, v) for n, v in answer.headers.items() if not n.startswith(TELLS_THE_TIME)]
     body = REQUEST_ID.sub(b"", answer.content)
-    if body != answer.content:  # compressed, the number of a request may be longer or shorter
+    if body != answer.content:  # compressed, the id of a request may be longer or shorter
         headers = [(n, v) for n, v in headers if n != "content-length"]
     return answer.status_code, headers, body
 
 
 class Asker:
-    """Random questions, about what both ledgers know and about what only the longer one does."""
+    """Random questions about data that both ledgers have and data that only the longer one has."""
 
     def __init__(self, two: Two, chance: Random) -> None:
         self.chance = chance
@@ -268,7 +268,7 @@ class Asker:
 
 
 def same(two: Two, path: str, **headers: str) -> httpx.Response:
-    """Both answers, which must be equal; the one of the longer ledger."""
+    """Compare both answers; returns that of the longer ledger."""
     short, long = (server.get(path, two.key, **headers) for server in (two.short, two.long))
     assert told(short) == told(long), path
     return long
@@ -290,7 +290,7 @@ def test_two_ledgers_that_agree_up_to_a_day_give_the_same_bytes(two: Two, trial:
 
 
 @pytest.mark.rule("LOCK-2")
-def test_pages_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
+def test_pages_show_nothing_of_later_days(two: Two, trial: Trial) -> None:
     asker = Asker(two, trial.chance)
     for _ in range(rounds(60, 600, 1_500, here=20)):
         day = asker.day()
@@ -337,7 +337,7 @@ def test_sources_and_coverage_count_what_was_known(two: Two, day: date) -> None:
 
 
 @pytest.mark.rule("LOCK-4")
-def test_a_buyer_is_no_organisation_before_it_is_registered(two: Two) -> None:
+def test_a_buyer_has_no_organisation_before_it_is_registered(two: Two) -> None:
     later = service_id(f"lei:{BUYER}")
     outside = get(two, f"/v1/tenders?country=KE&buyer={later}&limit=1000")["data"]
     assert {row["buyer_service_id"] for row in outside} == {later}
@@ -350,7 +350,7 @@ def test_a_buyer_is_no_organisation_before_it_is_registered(two: Two) -> None:
 
 @pytest.mark.rule("LOCK-2")
 @pytest.mark.parametrize("day", ["2023-06-30", CUT.isoformat()])
-def test_shared_tables_tell_nothing_of_later_days(two: Two, day: str) -> None:
+def test_shared_tables_show_nothing_of_later_days(two: Two, day: str) -> None:
     tables = same(two, f"/at/{day}/delta-sharing/shares/sankofa/all-tables").json()["items"]
     assert len(tables) == 3
     for table in tables:
@@ -367,7 +367,7 @@ def test_shared_tables_tell_nothing_of_later_days(two: Two, day: str) -> None:
 
 
 @pytest.mark.rule("LOCK-2")
-def test_tools_tell_nothing_of_later_days(two: Two, trial: Trial) -> None:
+def test_tools_show_nothing_of_later_days(two: Two, trial: Trial) -> None:
     asker = Asker(two, trial.chance)
     headers = {
         "x-api-key": two.key,
@@ -401,7 +401,7 @@ def refused(two: Two, path: str, status: int, key: str | None = None) -> dict[st
 
 
 @pytest.mark.rule("LOCK-1")
-def test_inside_as_of_is_the_day_and_a_later_one_is_refused_with_the_reason(two: Two) -> None:
+def test_as_of_defaults_to_the_locked_day_and_a_later_one_is_refused(two: Two) -> None:
     inside = get(two, f"/at/{DAY}/v1/fundamentals/{KGALAGADI}")
     outside = get(two, f"/v1/fundamentals/{KGALAGADI}?as_of={DAY}")
     assert inside["as_of"] == DAY
@@ -416,12 +416,12 @@ def test_inside_as_of_is_the_day_and_a_later_one_is_refused_with_the_reason(two:
 
 @pytest.mark.rule("LOCK-1")
 @pytest.mark.parametrize("day", ["2099-01-01", "2024-02-30", "yesterday", "20240630", ""])
-def test_a_day_that_is_none_or_not_over_is_a_path_that_nobody_has(two: Two, day: str) -> None:
+def test_an_invalid_or_unfinished_day_is_a_404(two: Two, day: str) -> None:
     refused(two, f"/at/{day}/v1/coverage", 404)
 
 
 @pytest.mark.rule("LOCK-3")
-def test_a_locked_answer_tells_no_edition_no_capture_and_no_digest(two: Two) -> None:
+def test_a_locked_answer_shows_no_edition_capture_or_digest(two: Two) -> None:
     answer = two.long.get(f"/at/{DAY}/v1/macro?series=CPI.KE", two.key)
     body = answer.json()
     assert body["edition"] is None
@@ -444,7 +444,7 @@ def test_a_catalogue_asked_with_a_locked_key_names_no_file_of_today(two: Two) ->
 
 
 @pytest.mark.rule("LOCK-3")
-def test_what_is_measured_for_the_newest_data_says_why_it_has_no_rows(two: Two) -> None:
+def test_measures_of_the_newest_data_say_why_they_have_no_rows(two: Two) -> None:
     for path in ("quality-metrics/AF-FUND", "export", "tender-parties"):
         body = get(two, f"/at/{DAY}/v1/{path}")
         assert body["data"] == []
@@ -462,12 +462,12 @@ def test_what_is_measured_for_the_newest_data_says_why_it_has_no_rows(two: Two) 
         "/v1/export/files/af-fund-facts.parquet",
     ],
 )
-def test_what_is_about_the_newest_data_is_not_found_in_a_locked_view(two: Two, path: str) -> None:
+def test_endpoints_about_the_newest_data_are_404_in_a_locked_view(two: Two, path: str) -> None:
     refused(two, f"/at/{DAY}{path}", 404)
 
 
 @pytest.mark.rule("LOCK-4")
-def test_an_organisation_has_the_name_of_the_day_and_a_later_one_is_unknown(two: Two) -> None:
+def test_an_organisation_has_its_name_of_the_day_and_later_ones_are_unknown(two: Two) -> None:
     (now,) = get(two, f"/v1/entities/{KGALAGADI}")["data"]
     (then,) = get(two, f"/at/{DAY}/v1/entities/{KGALAGADI}")["data"]
     assert now["legal_name"] == "Zebra Later Stores Limited"
@@ -542,7 +542,7 @@ def test_a_schedule_moves_the_lock_forward_with_the_clock() -> None:
         ("--as-of-from", "2024-01-01", "--as-of-max", "2023-01-01"),
     ],
 )
-def test_a_lock_that_makes_no_sense_issues_no_key(two: Two, options: tuple[str, ...]) -> None:
+def test_an_invalid_lock_issues_no_key(two: Two, options: tuple[str, ...]) -> None:
     refusal = run(two.long.home, "keys", "create", "--tier", "starter", *options)
     assert refusal.returncode in (1, 2)
     assert not refusal.stdout
@@ -565,7 +565,7 @@ def test_a_forged_cursor_of_a_locked_view_is_a_400_and_shows_nothing_later(two: 
 
 
 @pytest.mark.rule("LOCK-1")
-def test_the_client_works_inside_of_a_locked_view(two: Two) -> None:
+def test_the_client_works_inside_a_locked_view(two: Two) -> None:
     with Client(two.key, f"{two.long.url}/at/{DAY}") as client:
         answer = client.get_fundamentals("JSE:SMPKG", limit=3)
         assert answer.edition is None
@@ -576,7 +576,7 @@ def test_the_client_works_inside_of_a_locked_view(two: Two) -> None:
 
 @pytest.mark.rule("LOCK-1")
 @pytest.mark.parametrize("path", ["/health", "/llms.txt", "/methodology/metrics-v1/net_margin", "/docs"])
-def test_pages_without_data_are_there_too(two: Two, path: str) -> None:
+def test_pages_without_data_exist_in_a_locked_view(two: Two, path: str) -> None:
     assert two.long.get(f"/at/{DAY}{path}", None).status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""The log of editions over time: erasures, backups, and a past that somebody rewrote."""
+"""The log of editions over time: erasures, backups, and a rewritten past."""
 
 import json
 import shutil
@@ -70,7 +70,7 @@ def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tm
             params={"record_ref": ref, "since_size": 1, "edition": last},
             headers={"x-api-key": asked.key},
         )
-        assert verify(answer.text, vkey, since=before) == last  # asked for before the server has switched
+        assert verify(answer.text, vkey, since=before) == last  # requested before the server has switched
         for edition in (named, bad):
             assert asked.server.get(f"{TENDERS}&edition={edition}", asked.key).status_code == 410
     assert desk.command("editions", "verify").returncode == 0
@@ -153,7 +153,7 @@ def test_an_answer_without_a_proof_says_how_to_ask_for_one() -> None:
 
 
 @pytest.mark.rule("LOG-10")
-def test_an_edition_of_the_past_is_rebuilt_from_the_ledger(plain_desk: Desk, tmp_path: Path) -> None:
+def test_a_past_edition_is_rebuilt_from_the_ledger(plain_desk: Desk, tmp_path: Path) -> None:
     desk = plain_desk
     desk.records(*ENTITIES[:4], record(TRADER, "Marchbanks Trading", "ZA", "RA991111:42"))
     first, _ = published(desk, "a", "b")
@@ -223,7 +223,7 @@ def openssl(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
 
 
 class Authority:
-    """Its certificates, and what it says in the place of a stamp."""
+    """A timestamp authority with its certificates, and what it answers instead of a stamp."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.says, self.count = folder, b"", 0
@@ -291,7 +291,7 @@ def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(plain_desk:
     theirs = openssl("ts", "-verify", "-data", text, "-in", stamp, "-CAfile", authority.root)
     assert theirs.returncode == 0, theirs.stderr
     assert run(node, "verify", answer, *ours, "--timestamp", stamp).returncode == 0
-    # Another authority, a damaged stamp, a stamp that is not there, and a later checkpoint.
+    # Another authority, a damaged stamp, a missing stamp, and a later checkpoint.
     other = ("--key", vkey, "--roots", Authority(tmp_path / "other").root, "--timestamp", stamp)
     assert "No trusted authority stamped" in run(node, "verify", answer, *other).stderr
     content = stamp.read_bytes()
@@ -310,7 +310,7 @@ def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(plain_desk:
 
 @pytest.mark.rule("LOG-13")
 @pytest.mark.parametrize("says", [b"silent", b"no stamp", b"x" * 20_000])
-def test_an_authority_that_is_silent_or_wrong_stops_nothing(says: bytes, plain_desk: Desk, tmp_path: Path):
+def test_a_silent_or_wrong_authority_stops_nothing(says: bytes, plain_desk: Desk, tmp_path: Path):
     desk, authority = plain_desk, Authority(tmp_path / "authority")
     authority.says = says
     with authority.serve() as address:

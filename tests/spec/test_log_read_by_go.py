@@ -1,5 +1,4 @@
-"""The log of editions read by the tools of Go's checksum database (`golang.org/x/mod/sumdb`). They share no
-code with ours."""
+"""The tools of Go's checksum database (`golang.org/x/mod/sumdb`) read the log of editions."""
 
 import hashlib
 import json
@@ -25,7 +24,7 @@ Reader = Callable[..., tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def read_log(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    """The command on a folder and older checkpoints: what it prints, and why it refused."""
+    """Run the command on a folder and older checkpoints; returns its output and the reason for a refusal."""
     if shutil.which("go") is None or not (_PACKAGES / "src/golang.org/x/mod/sumdb/tlog").is_dir():
         missing("Go with golang.org/x/mod (Debian: golang-go, golang-golang-x-mod-dev)")
     folder = tmp_path_factory.mktemp("go")
@@ -119,7 +118,7 @@ def test_go_refuses_every_file_of_the_log_with_a_byte_flipped(
 def test_go_refuses_a_log_with_an_edition_dropped_swapped_or_changed(
     published: Published, read_log: Reader, tmp_path: Path
 ) -> None:
-    """By somebody who has not the key: the checkpoint is still that of the publisher."""
+    """Changed by somebody without the key: the checkpoint is still that of the publisher."""
     name = Path("tile/entries/000.p/4")
     bundle, entries = (published.log / name).read_bytes(), []
     while bundle:
@@ -145,8 +144,10 @@ def test_go_refuses_a_log_with_an_edition_dropped_swapped_or_changed(
 
 
 @pytest.mark.rule("LOG-1")
-def test_go_refuses_a_past_that_the_publisher_signed_anew(published: Published, read_log: Reader) -> None:
-    """And reads tiles of every level: that log is long."""
+def test_go_refuses_a_rewritten_past_even_if_the_publisher_signed_it(
+    published: Published, read_log: Reader
+) -> None:
+    """This log is long, so tiles of every level are read."""
     desk, older, vkey = published.other, published.older, published.vkey
     assert read_log(vkey, served_log(desk, 1), *older)[1] == "the log had 3 entries and has 1"
     for number in range(3):  # the same key, another history

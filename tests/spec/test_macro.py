@@ -28,19 +28,19 @@ def test_annual_rows_have_every_field_and_their_provenance(live: LiveServer, key
 
 
 @pytest.mark.rule("VINT-9")
-def test_the_table_captured_last_is_served_and_vintages_count_the_captures_that_changed_a_value(
+def test_the_last_captured_table_is_served_and_vintages_count_changed_values(
     live: LiveServer, key: str
 ) -> None:
     found = rows(live, key, f"country=ZA&indicator={GDP}")
     assert [(r["year"], r["value"], r["vintage"]) for r in found] == [
         (2023, 380699000000, 1),
         (2022, 405270000000, 2),
-        (2021, 420886900000, 1),  # told again in another spelling: nothing new
+        (2021, 420886900000, 1),  # the same value in another spelling: nothing new
         (2020, None, 2),  # listed without a value: withdrawn
     ]
 
 
-def test_aggregates_and_what_is_no_country_are_never_served(live: LiveServer, key: str) -> None:
+def test_aggregates_and_other_non_countries_are_never_served(live: LiveServer, key: str) -> None:
     assert {r["country"] for r in rows(live, key)} == {"KE", "NG", "ZA"}
     for code in ("SSF", "WLD", "XKX", "ZG"):
         assert rows(live, key, f"country={code}") == []
@@ -48,7 +48,7 @@ def test_aggregates_and_what_is_no_country_are_never_served(live: LiveServer, ke
 
 @pytest.mark.rule("PAR-3", "MACRO-2")
 @pytest.mark.parametrize("code", ["ZA", "za", "ZAF", "zaf", "zAf"])
-def test_a_country_is_taken_in_two_or_three_letters_of_any_case(live: LiveServer, key: str, code: str):
+def test_a_country_may_have_two_or_three_letters_in_any_case(live: LiveServer, key: str, code: str):
     found = rows(live, key, f"country={code}&indicator={GDP.lower()}")
     assert {(r["country"], r["country_iso3"]) for r in found} == {("ZA", "ZAF")}
     assert len(found) == 4
@@ -86,7 +86,7 @@ def test_annual_mode_takes_a_year_or_a_date(live: LiveServer, key: str, query: s
 
 
 def reference(day: str, **filters: str) -> list[tuple[Any, ...]]:
-    """The rows known on a day, by replaying what was public by then; none of the product is used."""
+    """The rows known on a day, from a replay of what was public by then; no product code."""
     stories: defaultdict[tuple[str, ...], list[tuple[str, str, int, str, str]]] = defaultdict(list)
     for position, row in enumerate(TOLD):
         document = "a.csv" if position < len(TOLD) // 2 else "b.csv"
@@ -117,7 +117,7 @@ def seen(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.rule("PIT-5")
-def test_every_release_date_and_its_neighbours_show_what_a_replay_of_the_rules_shows(
+def test_every_release_date_and_its_neighbours_match_a_replay_of_the_rules(
     live: LiveServer, key: str
 ) -> None:
     events = {date.fromisoformat(text) for row in TOLD for text in (row.date, row.release)}
@@ -140,7 +140,7 @@ def test_from_and_to_cut_by_the_date_of_the_observation(live: LiveServer, key: s
 
 
 @pytest.mark.rule("MACRO-6")
-def test_series_rows_have_every_field_and_the_key_is_taken_in_any_case(live: LiveServer, key: str) -> None:
+def test_series_rows_have_every_field_and_the_key_may_be_in_any_case(live: LiveServer, key: str) -> None:
     found = rows(live, key, "series=fx.usd.zar")
     assert found == rows(live, key, "series=FX.USD.ZAR")
     for row in found:
@@ -179,7 +179,7 @@ def test_a_parameter_of_the_other_mode_is_a_400_that_names_it(
 
 
 @pytest.mark.rule("MCP-7")
-def test_the_tool_calls_a_parameter_at_fault_by_its_own_name(live: LiveServer, key: str) -> None:
+def test_the_tool_names_the_wrong_parameter_as_the_tool_calls_it(live: LiveServer, key: str) -> None:
     faults = {
         "from_date": {"series": "FX.USD.ZAR", "from_date": "2023"},
         "to_date": {"to_date": "soon"},

@@ -1,4 +1,4 @@
-"""MCP, through the SDK's own client, and byte for byte beside REST."""
+"""MCP through the SDK's own client, compared byte for byte with REST."""
 
 import json
 import re
@@ -79,7 +79,7 @@ async def test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_rea
 
 
 @pytest.mark.rule("MCP-11")
-def test_the_list_of_tools_is_short_and_each_says_how_to_begin_and_what_comes_next(server):
+def test_the_list_of_tools_is_short_and_each_says_how_to_start_and_continue(server):
     listed = post(server, message("tools/list", OLD)).json()["result"]["tools"]
     assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 7_900, "tokens, of about four characters"
     for tool in listed:
@@ -92,7 +92,7 @@ def test_the_list_of_tools_is_short_and_each_says_how_to_begin_and_what_comes_ne
     assert "no name search" not in json.dumps(listed).lower()
 
 
-async def test_answers_keep_to_the_output_schema_which_knows_every_field(server):
+async def test_answers_follow_the_output_schema_which_lists_every_field(server):
     key = server.key("professional")
     async with connect(server, key, NEW) as client:
         for tool in (await client.list_tools()).tools:
@@ -251,7 +251,7 @@ def test_a_wrong_argument_is_a_tool_error_400_that_names_it(server, tool, argume
     assert problem["detail"].startswith(f"{parameter}: ")
 
 
-def test_half_a_character_in_an_argument_is_a_400_too(server):
+def test_an_unpaired_surrogate_in_an_argument_is_a_400(server):
     for arguments in ({"service_id": "\ud800"}, {"service_id": RETAILER, "\ud800": 1}):
         for revision in REVISIONS:
             assert problem_of(call(server, "get_fundamentals", arguments, revision))["status"] == 400
@@ -306,7 +306,7 @@ async def test_one_call_too_many_is_a_tool_error_429(server, revision):
 
 @pytest.mark.rule("KEY-5")
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_every_call_counts_once_whatever_comes_of_it(server, revision):
+async def test_every_call_counts_once_whatever_its_outcome(server, revision):
     cap = 1000
     key = server.key("starter", "--per-month", str(cap))
     assert used(server, key, cap) == 0
@@ -340,7 +340,7 @@ async def test_every_call_counts_once_whatever_comes_of_it(server, revision):
         ("tools/list", None),
     ],
 )
-def test_a_message_asked_again_has_the_same_answer_under_its_own_id(
+def test_a_repeated_message_has_the_same_answer_under_its_own_id(
     server: LiveServer, sample_key: str, method: str, params: dict[str, Any] | None
 ) -> None:
     answers = []

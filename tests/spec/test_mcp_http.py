@@ -1,4 +1,4 @@
-"""The MCP endpoint as HTTP: keys, hosts, origins, methods, bodies and what is kept of them."""
+"""The MCP endpoint as HTTP: keys, hosts, origins, methods, bodies and logs."""
 
 import socket
 
@@ -108,10 +108,10 @@ def test_a_store_that_is_down_is_503_for_what_needs_it(serve, redis_server, stor
         ({"origin": "file://"}, 403),
     ],
 )
-def test_only_the_names_of_this_server_and_pages_of_its_own_are_answered(server, headers, status):
+def test_only_requests_for_this_host_and_from_its_own_pages_are_answered(server, headers, status):
     for revision in REVISIONS:
         assert post(server, message("tools/list", revision), revision, **headers).status_code == status
-    if status != 200:  # nothing is said about the key to someone who should not be asking
+    if status != 200:  # an unauthorised page learns nothing about the key
         refused = post(server, message("tools/list", OLD), key=None, **headers)
         assert refused.status_code == status
         assert refused.headers["content-type"] == "application/problem+json"
@@ -165,7 +165,7 @@ def test_another_method_than_post_is_405_with_allow_and_is_not_held_open(server,
 
 @pytest.mark.rule("MCP-4")
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_small_messages_that_are_known_do_not_count(server, revision):
+async def test_small_known_messages_do_not_count(server, revision):
     cap = 1000
     key = server.key("starter", "--per-month", str(cap))
     async with connect(server, key, revision) as client:
@@ -177,7 +177,7 @@ async def test_small_messages_that_are_known_do_not_count(server, revision):
 
 @pytest.mark.rule("MCP-4")
 @every("revision", REVISIONS)
-def test_whatever_is_no_small_known_message_counts(server, revision):
+def test_any_other_message_counts(server, revision):
     cap = 1000
     key = server.key("starter", "--per-month", str(cap))
     long_ping = message("ping", revision) | {"padding": "x" * 16_384}
@@ -237,7 +237,7 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
         "cut short",
     ],
 )
-def test_chunks_that_are_not_well_formed_are_a_400_problem(server, body):
+def test_malformed_chunks_are_a_400_problem(server, body):
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as link:
         link.sendall(_head("Transfer-Encoding: chunked") + body)
         link.shutdown(socket.SHUT_WR)
@@ -279,7 +279,7 @@ def _until_closed(link: socket.socket) -> bytes:
         (b" " * (1 << 20) + b"{}", {}, 413),
     ],
 )
-def test_a_body_that_is_no_message_is_refused_and_the_server_lives(server, body, headers, status, revision):
+def test_a_malformed_body_is_refused_and_the_server_lives(server, body, headers, status, revision):
     assert post(server, body, revision, **headers).status_code == status
     assert post(server, message("tools/list", revision), revision).status_code == 200
 

@@ -62,7 +62,7 @@ def test_every_input_is_a_full_year_fact_that_fundamentals_serves(
 
 @pytest.mark.rule("MET-3")
 def test_figures_in_two_currencies_are_never_mixed(server: LiveServer, paid_key: str) -> None:
-    """Revenue, profit and assets are there in ZAR and in USD; everything else in ZAR."""
+    """Revenue, profit and assets exist in ZAR and in USD, everything else in ZAR."""
     answer = server.get(f"/v1/fundamentals/{ZAR_AND_USD}?period_type=FY", paid_key).text
     facts = json.loads(answer, parse_int=Decimal, parse_float=Decimal)["data"]
     money = {(f["period_end"], f["value_reported"]): f["currency_reported"] for f in facts}
@@ -101,8 +101,8 @@ def test_methodology_ref_leads_to_a_page_without_a_key(server: LiveServer, slug:
         assert part in page.text
 
 
-def test_a_year_told_again_in_another_currency_keeps_its_values(plain_desk: Desk) -> None:
-    """AED comes before ZAR, and is as well covered: the currency reported first is the one that counts."""
+def test_a_year_repeated_in_another_currency_keeps_its_values(plain_desk: Desk) -> None:
+    """AED comes before ZAR and covers as much: the currency reported first wins."""
     reported = [
         f"ticker:JSE:TST,{item},{value},{currency},{year}-01-01,{year}-12-31,{filed},{document},p1,"
         for year, currency, filed, document, revenue, profit in (
@@ -127,7 +127,7 @@ def test_a_year_told_again_in_another_currency_keeps_its_values(plain_desk: Desk
 
 
 @pytest.mark.rule("MET-7", "STMT-2")
-def test_costs_typed_with_a_minus_are_positive_where_their_document_proves_it(plain_desk: Desk) -> None:
+def test_costs_reported_as_negative_become_positive_if_their_document_proves_it(plain_desk: Desk) -> None:
     reported = [
         f"ticker:JSE:TST,{item},{value},ZAR,2022-01-01,2022-12-31,2023-03-01,afs,p1,"
         for item, value in (

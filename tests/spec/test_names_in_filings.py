@@ -1,4 +1,4 @@
-"""A past day has the name of the latest filing known by then, if filings of several sources give it."""
+"""A past day has the name of the latest filing known by then, across all sources of filings."""
 
 import json
 import shutil
@@ -169,7 +169,7 @@ def test_a_field_that_another_record_gives_has_that_record_as_evidence(tmp_path:
 
 @pytest.mark.rule("ENTY-11", "ENTY-9", "LOCK-5")
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
-def test_it_is_that_of_a_ledger_without_the_later_filings(
+def test_the_name_equals_that_of_a_ledger_without_the_later_filings(
     home: Path, whole: Served, tmp_path: Path, number: int
 ) -> None:
     after, key = whole
