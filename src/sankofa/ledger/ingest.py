@@ -325,14 +325,16 @@ def _take(
                 raise FormatError(f"{capture.file_name}: none of its first {counts.read:,} rows can be used")
             hopeless = sys.maxsize
         if type(record) is Fact:
-            fault = _fault(record, today, latest, longest)
-            if fault is None or capture.is_person(record.subject):
-                if record.available_at and record.period_end > record.available_at and fault is None:
-                    warning = f"the period ends after its available_at ({record.available_at})"
-                    warn(capture.file_name, _position(record), warning)
-                capture.fact(record)
-            else:
-                refuse(Rejected(_position(record), fault))
+            if fault := _fault(record, today, latest, longest):
+                if capture.is_person(record.subject):
+                    capture.fact(record)
+                else:
+                    refuse(Rejected(_position(record), fault))
+                continue
+            if record.period_end > record.available_at != "":
+                warning = f"the period ends after its available_at ({record.available_at})"
+                warn(capture.file_name, _position(record), warning)
+            capture.fact(record)
         elif type(record) is Release:
             for rejected in release_ingester.take(record):
                 counts.rejected += 1
@@ -406,14 +408,19 @@ def _link_fault(link: IdentifierLink, today: str) -> str | None:
 
 def _fault(fact: Fact, today: str, latest: str, longest: int) -> str | None:
     """Faults that no source may have, in any format."""
-    days = (fact.period_end, fact.period_start or EARLIEST, fact.available_at or EARLIEST)
-    if min(days) < EARLIEST or max(days) > latest:
-        named = zip(("period_end", "period_start", "available_at"), days, strict=True)
-        return next(fault for field, day in named if (fault := out_of_range(field, day, latest)))
-    if fact.available_at > today:
+    subject, concept, unit, start, end, available, document, value, location, *_ = fact
+    # Called for millions of facts: `min` and `max` of a tuple take twice as long.
+    if (
+        not EARLIEST <= end <= latest
+        or (start and not EARLIEST <= start <= latest)
+        or (available and not EARLIEST <= available <= latest)
+    ):
+        days = (("period_end", end), ("period_start", start or end), ("available_at", available or end))
+        return next(fault for field, day in days if (fault := out_of_range(field, day, latest)))
+    if available > today:
         return "available_at is in the future"
-    if len(fact.document) + len(fact.concept) + len(fact.location) > _LONGEST_KEY:
+    if len(document) + len(concept) + len(location) > _LONGEST_KEY:
         return f"document, concept and location of more than {_LONGEST_KEY} characters"
-    if len(fact.value) + len(fact.unit) + len(fact.subject) > longest:
+    if len(value) + len(unit) + len(subject) > longest:
         return too_long_text(longest)
     return None

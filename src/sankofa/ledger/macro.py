@@ -124,12 +124,9 @@ class MacroCapture:
         observed: list[ReportedValue] = []
         day = self._day
         for value in column.values:
-            fault = self._refusal("date", value.date)
-            if value.release and not fault:
-                future = "release_date is in the future" if value.release > day else None
-                fault = self._refusal("release_date", value.release) or future
-            if fault:
-                yield Rejected(f"{column.document} {value.location or value.date}", fault)
+            is_dated_well = EARLIEST <= value.date <= self._latest
+            if not (is_dated_well and EARLIEST <= (value.release or EARLIEST) <= day):
+                yield Rejected(f"{column.document} {value.location or value.date}", self._fault(value))
             elif value.date > day:
                 self._forecasts += bool(value.value)
             else:
@@ -141,6 +138,11 @@ class MacroCapture:
         if self._pending >= _SERIES_BATCH:
             self.flush()
             yield from self.refused()
+
+    def _fault(self, value: ReportedValue) -> str:
+        """Why a value is refused because of its days."""
+        fault = self._refusal("date", value.date) or self._refusal("release_date", value.release)
+        return fault or "release_date is in the future"
 
     def _refusal(self, field: str, day: str) -> str | None:
         return out_of_range(field, day, self._latest)

@@ -4,10 +4,11 @@ register, values of series, and decisions about parties.
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from sankofa.model.countries import country, currency
 from sankofa.model.days import day_in
@@ -40,6 +41,8 @@ from sankofa.model.text import fit, harmless, one_line
 from sankofa.sources.base import InputFile, adapter
 from sankofa.sources.tables import Cells, best_sheet
 
+T = TypeVar("T")
+
 
 class Template(NamedTuple):
     """A template by the name of its adapter, and its columns."""
@@ -50,25 +53,29 @@ class Template(NamedTuple):
     free: tuple[str, ...] = ()
     """Columns of free text: names of persons are removed."""
 
-    def read(self, file: InputFile, record: Callable[[dict[str, str], str], Record]) -> Iterator[Record]:
+    def read(
+        self, file: InputFile, record: Callable[[dict[str, str], str], T]
+    ) -> Iterator[T | EntityRecord | Rejected | Withheld]:
         """The record of each row and its location; a row for which `record` raises ValueError is rejected."""
         issuers = Issuers()
         names_issuers = set(ISSUER_COLUMNS) <= set(self.optional)
         people = self._withheld_names(file) if names_issuers else Secrets()
         for prefix, columns, rows in self._tables(file):
+            before = f"{people.cut(prefix)}row "
+            named = [(at, column) for at, column in enumerate(columns) if column]
             for number, cells in rows:
-                location = f"{people.cut(prefix)}row {number}"
+                location = f"{before}{number}"
                 row: dict[str, str] = {}
-                result: Record | None = None
+                result: T | Rejected | None = None
                 withheld = False
                 try:
                     if isinstance(cells, ValueError):
                         withheld = LEGAL_NAME in columns  # it may hold a name
                         raise cells
-                    row = {column: text for column, text in zip(columns, cells, strict=True) if column}
                     if not any(cells):
                         continue
-                    withheld = self._cut(row, people)
+                    row = {column: cells[at] for at, column in named}
+                    withheld = bool(self.free) and self._cut(row, people)
                     taken = record(row, location)
                     unproven = names_issuers and not issuers.add(row)
                     withheld = withheld or unproven
@@ -237,15 +244,22 @@ def _fields(line: bytes, separator: str, width: int) -> Cells:
         return ValueError("not UTF-8")
     if "\0" in text:
         return ValueError("a NUL byte")
-    if not text.strip(separator + " "):
-        return [""] * width
-    try:
-        row = next(csv.reader([text], delimiter=separator, strict=True))
-    except (csv.Error, StopIteration):
-        return ValueError("a quote is left open, or is misplaced")
+    if '"' not in text and "\r" not in text and len(text) <= _SPLIT_AT_MOST:  # as the reader would, sooner
+        row = text.split(separator)
+    else:
+        try:
+            row = next(csv.reader([text], delimiter=separator, strict=True))
+        except (csv.Error, StopIteration):
+            return ValueError("a quote is left open, or is misplaced")
     if len(row) != width:
+        if not text.strip(separator + " "):
+            return [""] * width
         return ValueError(f"{len(row)} fields where the header has {width}")
-    return [cell.strip() for cell in row]
+    return list(map(str.strip, row))
+
+
+_SPLIT_AT_MOST: Final = 100_000
+"""Characters: less than the longest field that the reader of CSV accepts."""
 
 
 FILINGS: Final = Template(
@@ -370,7 +384,6 @@ SERIES: Final = Template(
 )
 _LONGEST_UNIT = 100
 _MOST_PENDING = 200_000
-_Identity = tuple[str, str, str, str, str]
 
 
 @adapter("series-csv")
@@ -380,34 +393,36 @@ def dated_series(file: InputFile) -> Iterator[Record]:
     An empty value says that the release withdraws it.
     """
     document = file.name
-
-    def column(row: dict[str, str], location: str) -> SeriesColumn:
-        return SeriesColumn(*_series(*map(row.get, _IDENTITY)), document, [_reported_value(row, location)])
-
-    return _gathered(SERIES.read(file, column))
-
-
-_IDENTITY: Final = ("series", "series_type", "frequency", "country")
-
-
-def _gathered(records: Iterable[Record]) -> Iterator[Record]:
-    """The rows of a series as one column; a large file gives several."""
-    pending: dict[_Identity, list[ReportedValue]] = {}
+    pending: defaultdict[_Identity, list[ReportedValue]] = defaultdict(list)
     rows = 0
-    for record in records:
-        if not isinstance(record, SeriesColumn):
+    for record in SERIES.read(file, _series_row):
+        if not isinstance(record, _SeriesRow):
             yield record
             continue
-        pending.setdefault(record[:5], []).extend(record.values)
+        pending[record.identity].append(record.value)
         rows += 1
-        if rows == _MOST_PENDING:
-            yield from (SeriesColumn(*identity, values) for identity, values in pending.items())
-            pending, rows = {}, 0
-    yield from (SeriesColumn(*identity, values) for identity, values in pending.items())
+        if rows == _MOST_PENDING:  # a large file gives several columns of a series
+            yield from (SeriesColumn(*identity, document, values) for identity, values in pending.items())
+            pending.clear()
+            rows = 0
+    yield from (SeriesColumn(*identity, document, values) for identity, values in pending.items())
+
+
+_Identity = tuple[str, str, str, str]
+
+
+class _SeriesRow(NamedTuple):
+    identity: _Identity
+    value: ReportedValue
+
+
+def _series_row(row: dict[str, str], location: str) -> _SeriesRow:
+    identity = _series(row["series"], row["series_type"], row["frequency"], row.get("country"))
+    return _SeriesRow(identity, _reported_value(row, location))
 
 
 @lru_cache(maxsize=4096)
-def _series(key: str, family: str, frequency: str, country_code: str | None) -> tuple[str, str, str, str]:
+def _series(key: str, family: str, frequency: str, country_code: str | None) -> _Identity:
     """The identity of a series. Raises ValueError naming the column at fault."""
     if frequency.lower() not in FREQUENCIES:
         raise ValueError(f"frequency: expected one of {', '.join(FREQUENCIES)}")
