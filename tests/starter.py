@@ -1,8 +1,8 @@
 """The starter world for tests, published by its own command.
 
-Whole it takes three quarters of a minute of processor. Tests of a default run have the command take a part:
-it runs from a copy of the package in which nothing else differs. Wherever every round is tried, as in
-`make test-all`, they too see the world that users get.
+The whole takes 45 seconds of processor time, so tests of a default run publish a part: the command runs from
+a copy of the package in which only the data differs. Where every round runs, as in `make test-all`, tests use
+the world that users get.
 """
 
 import csv
@@ -85,7 +85,7 @@ def _day(row: dict[str, str]) -> str:
 
 
 def _link(folder: Path, to: Path, without: list[str]) -> None:
-    """Make a folder of links to what is in another."""
+    """Make a folder of links to the entries of another."""
     to.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         if not any(path.match(pattern) for pattern in without):
@@ -105,6 +105,6 @@ BUNDLED = Path(str(files("sankofa").joinpath("sample")))
 
 
 def publish_without_rates(home: Path, **settings: str) -> None:
-    """Take it into a HOME, and publish it."""
+    """Ingest it into a HOME, and publish it."""
     taken = [(source, BUNDLED / path) for source, path in SAMPLE.files if source != "ecb-fx"]
     publish_files(home, *taken, **settings)

@@ -48,13 +48,13 @@ def read_note(place: Path) -> Publication:
 
 
 def signed_note(publication: Publication, home: Path) -> bytes:
-    """Signed with the keys of a HOME."""
+    """A note signed with the keys of a HOME."""
     text = msgspec.json.encode(publication).decode()
     return sign_note(f"sankofa/editions/v1\n{text}\n", signers_of(home))
 
 
 def sign_again(place: Path, home: Path, **changes: Any) -> Publication:
-    """Have the note there say something else, later than before, and sign it with the keys of a HOME."""
+    """Change the text of the note, give it a later time, and sign it with the keys of a HOME."""
     before = read_note(place)
     publication = msgspec.structs.replace(before, **{"sequence": before.sequence + 1, **changes})
     (place / NOTE).write_bytes(signed_note(publication, home))
@@ -62,7 +62,7 @@ def sign_again(place: Path, home: Path, **changes: Any) -> Publication:
 
 
 def point_at(home: Path, edition: str) -> None:
-    """Sign an edition in HOME/editions as current, as it is there."""
+    """Sign the edition in HOME/editions as current, as it is now."""
     folder = home / "editions"
     note = read_note(folder)
     seal = sha256((folder / edition / "manifest.json").read_bytes()).hexdigest()

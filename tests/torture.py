@@ -1,15 +1,14 @@
-"""How much a random test tries, and the record of what it tried.
+"""How much a random test tries, and the record of its tries.
 
-`make test-all` tries a little of everything, `make test` of most. `make torture` sets TORTURE=1: the same
-tests try as much as docs/explanation/reliability.md tells, and add a line each to the file that
-TORTURE_RECORD names, from which tools/reliability.py writes that page. A test asks for the fixture `trial`.
+`make test-all` tries a little of everything, `make test` of most things. `make torture` sets TORTURE=1: the
+same tests then try as much as docs/explanation/reliability.md reports, and add a line each to the file in
+TORTURE_RECORD, from which tools/reliability.py writes that page. A test uses the fixture `trial`.
 
-What is worked out a second time by brute force, on random worlds or real files, costs much for each round.
-`rounds(few, more, most)` says how many: few in `make test` and in CI, more wherever TEST_ALL_ROUNDS=1 is set,
-as in `make test-all`, and the most in `make torture`. With `here=...` a developer's `make test` tries fewer
-than CI.
+Comparing with brute force, on random worlds or real files, makes each round expensive. `rounds(few, more,
+most)` says how many: few in `make test` and in CI, more if TEST_ALL_ROUNDS=1 is set, as in `make test-all`,
+and most in `make torture`. `here=...` lowers the number for `make test` outside CI.
 
-TEST_SEED repeats a run; TORTURE_TRIES sets the count of every test, for looking into one of them.
+TEST_SEED repeats a run; TORTURE_TRIES sets the count of every test, to look into one of them.
 """
 
 import json
@@ -30,7 +29,7 @@ _PASSED = pytest.StashKey[bool]()
 
 
 def rounds(few: int, more: int, most: int | None = None, *, here: int | None = None) -> int:
-    """How often the same rule is tried on another world; `here` is for a run outside of CI."""
+    """How often a rule is tried on another world; `here` is for a run outside CI."""
     if FULL and most is not None:
         return most
     if ALL_ROUNDS:
@@ -51,19 +50,19 @@ class Trial:
         print(f"TEST_SEED={self.seed}")  # noqa: T201 - pytest shows it where the test fails
 
     def count(self, short: int, full: int) -> int:
-        """How many to try."""
+        """The number of tries."""
         return int(os.environ.get("TORTURE_TRIES") or (full if FULL else short))
 
     def seconds(self, short: float, full: float) -> float:
-        """How long to try."""
+        """The seconds to try for."""
         return float(os.environ.get("TORTURE_SECONDS") or (full if FULL else short))
 
     def saw(self, outcome: object, times: int = 1) -> None:
-        """Count what came of a try."""
+        """Count the outcome of a try."""
         self.outcomes[str(outcome)] += times
 
     def measured(self, what: str, value: float) -> None:
-        """A figure for the record; of several the largest."""
+        """Record a figure; the largest of several counts."""
         self.figures[what] = round(max(value, self.figures.get(what, value)), 4)
 
     def record(self, *, passed: bool) -> None:
@@ -89,13 +88,13 @@ class Trial:
 
 @pytest.fixture
 def trial(request: pytest.FixtureRequest) -> Iterator[Trial]:
-    """Counts, chance and the record of this test."""
+    """Count, random numbers and record of this test."""
     own = Trial(request.node.nodeid)
     yield own
     own.record(passed=request.node.stash.get(_PASSED, False))
 
 
 def remember_outcome(item: pytest.Item, report: pytest.TestReport) -> None:
-    """To be called by `pytest_runtest_makereport`: the fixture cannot see whether its test passed."""
+    """Called by `pytest_runtest_makereport`: the fixture cannot see whether its test passed."""
     if report.when == "call":
         item.stash[_PASSED] = report.passed

@@ -1,7 +1,6 @@
-"""No test waits for ever: it fails, telling the stacks of its threads and the processes of the run.
+"""No test waits for ever: on a timeout it fails with the stacks of its threads and the processes of the run.
 
-A run that hung told nothing but that it did not end. A wait that no signal interrupts is ended with its
-process by pytest, at `faulthandler_timeout`.
+pytest ends a wait that no signal interrupts, with its process, at `faulthandler_timeout`.
 """
 
 import faulthandler

@@ -1,4 +1,4 @@
-"""Requests as bytes on a socket, for what no HTTP client agrees to send."""
+"""Requests as raw bytes on a socket, for tests of what no HTTP client sends."""
 
 import re
 import socket
@@ -9,7 +9,7 @@ STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([0-9]{3}) ")
 
 
 def exchange(port: int, request: bytes, seconds: float = PATIENCE) -> bytes:
-    """Everything the server answers until it closes; raises TimeoutError when it does not."""
+    """Everything that the server answers until it closes. Raises TimeoutError if it does not close."""
     answer = b""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         try:
@@ -17,16 +17,16 @@ def exchange(port: int, request: bytes, seconds: float = PATIENCE) -> bytes:
             while received := connection.recv(65536):
                 answer += received
         except (BrokenPipeError, ConnectionResetError):
-            pass  # it hung up on a request it would not read to its end
+            pass  # it closed the connection before reading the whole request
     return answer
 
 
 def statuses(answer: bytes) -> list[int]:
-    """The status of each response in what a server sent."""
+    """The status of each response in the server's output."""
     return [int(code) for code in STATUS_LINE.findall(answer)]
 
 
 def request(target: str, *fields: str, method: str = "GET", version: str = "1.1") -> bytes:
-    """A request that asks for the connection to be closed; no field is added besides, not even Host."""
+    """A request that asks to close the connection; it has no other fields, not even Host."""
     lines = [f"{method} {target} HTTP/{version}", *fields, "Connection: close", "", ""]
     return "\r\n".join(lines).encode()

@@ -1,7 +1,7 @@
 """No natural person anywhere (contract: GATE-4).
 
-People with names that nobody has are planted in every place of a release that can name one, and looked for in
-every answer, every log line, every rejects file, every byte under HOME and every row of the database.
+People with invented names are planted in every field of a release that can name one. The tests look for them
+in every answer, log line and rejects file, in every byte under HOME and in every row of the database.
 """
 
 import io
@@ -85,14 +85,14 @@ def leaked(text: str | bytes) -> list[str]:
     return sorted(set(TOKEN.findall(folded)))
 
 
-def test_every_token_is_one_that_is_looked_for() -> None:
+def test_every_planted_token_is_searched_for() -> None:
     for somebody in EVERYONE:
         for token in (*somebody.tokens, somebody.email):
             assert leaked(token), token
 
 
 def test_every_planted_release_was_read(world: World) -> None:
-    """But for those whose keys name somebody: these are rejected whole."""
+    """Except those whose keys name somebody: these are rejected whole."""
     rows = world.asked.tenders()
     unusable = {"ocid", "release id"}
     expected = {content["ocid"] for place, (_, content) in PLANTED.items() if place not in unusable}
@@ -189,7 +189,7 @@ def test_no_file_under_home_names_anybody(world: World) -> None:
 @pytest.mark.rule("GATE-4")
 @pytest.mark.both_engines
 def test_no_row_of_the_database_names_anybody(world: World) -> None:
-    """On PostgreSQL: every column of every table of every schema that is not the server's own."""
+    """On PostgreSQL: every column of every table of every schema but the server's own."""
     url = world.desk.settings.get("datastore")
     if url is None:
         return
@@ -213,7 +213,7 @@ def test_no_row_of_the_database_names_anybody(world: World) -> None:
 
 
 def insert(desk: Desk, table: str, *values: object) -> None:
-    """As somebody with the database and the gate secret, who seals the ledger again."""
+    """Insert as somebody with the database and the gate secret, and seal the ledger again."""
     url = desk.settings.get("datastore")
     marks = ", ".join(["?" if url is None else "%s"] * len(values))
     if url is None:
@@ -268,7 +268,7 @@ def test_an_edition_with_a_party_without_evidence_cannot_be_built(desk: Desk) ->
 
 @pytest.mark.rule("GATE-6")
 @pytest.mark.both_engines
-def test_evidence_that_does_not_stand_up_is_not_believed_by_the_builder(desk: Desk) -> None:
+def test_the_builder_rejects_false_evidence(desk: Desk) -> None:
     somebody = person(2)
     desk.ingest("portal-za", "a.json", package(supplied("a", {"name": person(1).name})))
     insert(desk, "party", "forged", somebody.name, "ZA", "[]", "legal_form: Ltd", 1)
@@ -286,7 +286,7 @@ def test_evidence_that_does_not_stand_up_is_not_believed_by_the_builder(desk: De
 
 @pytest.mark.rule("GATE-7")
 @pytest.mark.both_engines
-def test_a_party_whose_lei_turns_out_to_be_a_persons_vanishes_at_the_next_publish(desk: Desk) -> None:
+def test_a_party_whose_lei_proves_to_be_a_persons_is_removed_by_the_next_publish(desk: Desk) -> None:
     number, name = lei("TURNS"), "Zqlater Zqtrading"
     desk.records(record(number, name, "ZA"))
     who = {"name": name, **identified("XI-LEI", number)}
@@ -324,7 +324,7 @@ def test_a_party_whose_lei_turns_out_to_be_a_persons_vanishes_at_the_next_publis
 
 @pytest.mark.rule("GATE-2", "GATE-7")
 def test_the_category_in_the_register_outweighs_the_name_of_a_company(plain_desk: Desk) -> None:
-    """Proprietors trade as `Zqkotak Sales Limited`: withheld under the LEI, and under the name alone."""
+    """Proprietors trade as `Zqkotak Sales Limited`: withheld under the LEI and under the name alone."""
     desk, number, name = plain_desk, lei("TRADES"), "Zqkotak Sales Limited"
     abroad = "Zqpadmini Sales Corporation"  # no proof in India, where it trades
     by_lei = {"name": "Zqother Sales Limited", **identified("XI-LEI", number)}
@@ -391,7 +391,7 @@ def texts(value: Any) -> list[str]:
 
 
 @pytest.mark.rule("GATE-8")
-def test_no_surface_names_whom_a_free_text_tells_to_contact(plain_desk: Desk) -> None:
+def test_no_surface_names_a_contact_from_a_free_text(plain_desk: Desk) -> None:
     given = texts(FIELDS).count(TEXT) - 1  # the portal's category is on the row, not in the release
     plain_desk.ingest("portal-za", "a.json", package(release("a", **FIELDS)))
     plain_desk.publish()
@@ -413,7 +413,7 @@ def test_no_surface_names_whom_a_free_text_tells_to_contact(plain_desk: Desk) ->
 
 
 @pytest.mark.rule("GATE-4")
-def test_no_release_names_whom_another_of_its_process_withholds(plain_desk: Desk) -> None:
+def test_a_person_withheld_in_one_release_is_withheld_in_the_whole_process(plain_desk: Desk) -> None:
     person = {"id": "w", "name": "Zqlindiwe Zqmokgatle", "roles": ["supplier"]}
     asked_for = {"tender": {"title": "Qfirst call, Zqmokgatle Zqlindiwe asked"}}
     awarded = {"parties": [person], "awards": [{"id": "1", "suppliers": [{"id": "w"}]}]}
@@ -436,7 +436,7 @@ def test_no_release_names_whom_another_of_its_process_withholds(plain_desk: Desk
 
 
 @pytest.mark.rule("GATE-4")
-def test_no_release_of_an_archive_is_located_by_a_name_that_another_withholds(plain_desk: Desk) -> None:
+def test_no_source_ref_contains_a_name_that_another_release_withholds(plain_desk: Desk) -> None:
     person = {"id": "w", "name": "Zqlindiwe Zqmokgatle", "roles": ["supplier"]}
     parties: tuple[list[dict[str, Any]], ...] = ([], [person], [])
     releases = [release(name, parties=own) for name, own in zip("abc", parties, strict=True)]

@@ -22,7 +22,7 @@ SECRET_WORD = "Ubuntu-Holdings-query"
 
 @pytest.fixture(scope="module")
 def spans() -> Iterator[tuple[str, list[bytes]]]:
-    """A collector of traces: its address, and what was sent to it."""
+    """A collector of traces: its address and the spans it received."""
     received: list[bytes] = []
 
     class Receiver(BaseHTTPRequestHandler):
@@ -78,7 +78,7 @@ def test_requests_of_every_worker_are_added_up_by_operation_and_status(observed:
     key = observed.key("starter")
     answered = labelled("sankofa_requests_total", operation="get_screen", status="200")
     before = metrics(observed).get(answered, 0)
-    for _ in range(20):  # each by a connection of its own: both workers take some
+    for _ in range(20):  # each on its own connection, so that both workers get some
         response = httpx.get(f"{observed.url}/v1/screen?metric=net_margin", headers={"X-API-Key": key})
         assert response.status_code == 200
     until(lambda: metrics(observed).get(answered, 0) == before + 20)
@@ -96,7 +96,7 @@ def test_refusals_are_counted_by_kind(observed: LiveServer) -> None:
     until(lambda: all(metrics(observed).get(labelled("sankofa_refusals_total", kind=k), 0) for k in kinds))
 
 
-def test_edition_dependencies_memory_and_ingest_are_told(observed: LiveServer) -> None:
+def test_edition_dependencies_memory_and_ingest_are_measured(observed: LiveServer) -> None:
     edition = observed.get("/v1/status").json()["edition"]
     until(lambda: metrics(observed).get(labelled("sankofa_edition_workers", edition=edition)) == 2)
     seen = metrics(observed)
@@ -126,7 +126,7 @@ def test_calls_of_agents_are_counted_by_tool(observed: LiveServer) -> None:
 
 
 def test_the_process_that_forks_has_no_thread(observed: LiveServer) -> None:
-    """A lock that a thread holds at a fork is held in the worker for ever."""
+    """A lock that a thread holds during a fork stays locked in the worker for ever."""
     assert psutil.Process(observed.pid).num_threads() == 1
 
 
@@ -171,13 +171,15 @@ def test_a_span_of_each_request_is_sent_and_follows_the_callers_trace(
     assert not any(SECRET_WORD.encode() in body for body in spans[1])
 
 
-def test_nothing_is_told_unless_it_is_asked_for(server: LiveServer) -> None:
+def test_nothing_is_reported_unless_enabled(server: LiveServer) -> None:
     server.get("/health")
     assert logged(server) == []
     assert "Metrics at" not in server.log
 
 
-def test_a_metrics_port_that_is_taken_or_no_port_is_one_line(sample_home: Path, server: LiveServer) -> None:
+def test_a_metrics_port_in_use_or_invalid_is_an_error_of_one_line(
+    sample_home: Path, server: LiveServer
+) -> None:
     taken = run(sample_home, "serve", "--port", str(free_port()), metrics_port=str(server.port))
     assert taken.returncode == 1
     assert taken.stderr.splitlines()[-1].startswith("Error: cannot serve metrics on 127.0.0.1:")

@@ -1,4 +1,4 @@
-"""The API description: complete, exact, and the same as ever unless a change is meant.
+"""The API description is complete, exact and unchanged unless a change is meant.
 
 After such a change `make snapshots` writes the snapshot and the example answers: review the difference.
 """
@@ -25,7 +25,7 @@ from tests.live import LiveServer
 SNAPSHOT = Path(__file__).with_name("snapshots") / "openapi.json"
 EXAMPLES = Path(sankofa.rest.__file__).with_name("examples")
 OTHER_MODE = {
-    "get_fundamentals_matrix": ("from", "to"),  # the examples of the others ask one question together
+    "get_fundamentals_matrix": ("from", "to"),  # the examples of the others form one question
     "get_macro": ("indicator",),
     "get_shared_facts": ("country",),
     "get_signal": ("basis",),
@@ -57,7 +57,7 @@ SECTION_4 = {
     "/v1/signals/{signal_key}": {400, 401, 404, 429, 503},
     "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
 }
-# Besides.
+# Other paths.
 EXTENSIONS = {
     "/v1/changes": {400, 401, 402, 404, 410, 429, 503},
     "/v1/search": {400, 401, 402, 429, 503},
@@ -170,8 +170,8 @@ def test_every_field_of_an_answer_and_its_rows_is_required(document: dict[str, A
         assert row["required"] == list(row["properties"]) == list(shape.__struct_encode_fields__)
 
 
-def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(document: dict[str, Any]):
-    """A future as_of is a 400; which days those are is not the schema's to know."""
+def test_as_of_accepts_calendar_days_and_says_that_future_ones_are_refused(document: dict[str, Any]):
+    """A future as_of is a 400, but the schema cannot know the date."""
     found = [p for p in _parameters(document) if p["name"] == "as_of"]
     assert found
     for parameter in found:
@@ -183,10 +183,12 @@ def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(
 
 
 @every("operation", SERVED, ids=IDS)
-def test_the_example_is_what_the_sample_world_answers(
+def test_examples_are_answers_of_the_sample_world(
     server: LiveServer, paid_key: str, document: dict[str, Any], operation: Operation
 ) -> None:
-    """Cut to a few rows, as a tier with that cap gets it; the times of capture and publication aside."""
+    """Limited to a few rows, as for a tier with that cap, and without the times of capture and
+    publication.
+    """
     entry = document["paths"][operation.path]["get"]
     given = {p["name"]: p["example"] for p in entry["parameters"] if "example" in p}
     left_out = (*OTHER_MODE.get(operation.name, ()), "proof")
@@ -200,11 +202,11 @@ def test_the_example_is_what_the_sample_world_answers(
     answer = server.get(f"{operation.path.format(**given)}?{query}", paid_key).json()
     rows = [_without_times(row) for row in answer[operation.rows_under]]
     for row in rows:
-        if "sha256" in row:  # it tells the edition, and that when it was captured
+        if "sha256" in row:  # it contains the edition, and so the time of capture
             row |= {"sha256": "0" * 64, "size_bytes": 20_000}
             row["url"] = row["url"].replace(server.url, "http://127.0.0.1:8000")
             row["source_ref"] = row["source_ref"].replace(answer["edition"], EXAMPLE_EDITION)
-    if operation.live:  # it tells the time, and how often the other tests asked
+    if operation.live:  # it contains the time, and how often the other tests asked
         told = json.loads((EXAMPLES / f"{operation.name}.json").read_text())
         assert [set(row) for row in rows] == [set(row) for row in told[operation.rows_under]]
         return
@@ -227,10 +229,10 @@ def test_the_example_is_what_the_sample_world_answers(
 
 
 def _without_times(row: dict[str, Any]) -> dict[str, Any]:
-    """Times of capture belong to the test."""
+    """Remove times of capture, which differ in each test run."""
     names = ("observed_at", "measured_at", "updated_at", "captured_at")
     times: dict[str, Any] = dict.fromkeys(names, "2024-07-01T06:00:00Z")
-    times["provenance_id"] = "b2e13a6d40c95f7818ce02d4"  # it tells when, too
+    times["provenance_id"] = "b2e13a6d40c95f7818ce02d4"  # it contains the time too
     if row.get("freshness_days") is not None:  # to the day of capture
         times["freshness_days"] = 30
     nested: dict[str, Any] = {name: _without_times(value) for name, value in row.items() if name == "row"}

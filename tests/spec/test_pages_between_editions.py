@@ -1,7 +1,7 @@
-"""A cursor leads behind the same row in any edition, whichever process reads it.
+"""A cursor continues after the same row in any edition, in any process.
 
 Two worlds are drawn from the sample: rows of its files are left out or altered at random. Both are served
-with the same cursor secret, so the cursors of one are those of an edition that the other does not keep.
+with the same cursor secret, so each gets cursors of an edition that it does not have.
 """
 
 import csv
@@ -96,7 +96,7 @@ class Worlds(NamedTuple):
     def rest(
         self, server: LiveServer, path: str, query: dict[str, str], cursor: str | None
     ) -> list[dict[str, Any]]:
-        """All rows behind a cursor."""
+        """All rows after a cursor."""
         rows: list[dict[str, Any]] = []
         while cursor is not None:
             body = self.page(server, path, {**query, "cursor": cursor, "limit": "400"})
@@ -111,7 +111,7 @@ def rows_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def content(value: Any) -> Any:
-    """A value without what depends on its capture, on rows before it, or on how many there are."""
+    """A value without the parts that depend on its capture, on rows before it, or on the number of rows."""
     if isinstance(value, dict):
         left_out = _PROVENANCE | _COUNTS
         return {name: content(one) for name, one in value.items() if name not in left_out}
@@ -123,7 +123,7 @@ def counted(rows: list[dict[str, Any]]) -> Counter[str]:
 
 
 def _thinned(path: Path, drawn: random.Random) -> str:
-    """The text of a file of the sample without some of its rows, and with others altered."""
+    """The text of a file of the sample, with some rows left out and others altered."""
     text = path.read_text()
     if path.suffix == ".jsonl":
         return "\n".join(line for line in text.splitlines() if drawn.random() > 0.2)
@@ -157,7 +157,7 @@ def _rates(drawn: random.Random) -> str:
 
 
 def _make(folder: Path, seed: int) -> Path:
-    """A home with one edition of a world of its own."""
+    """A home with one edition of its own world."""
     drawn = random.Random(seed)
     home = folder / "home"
     home.mkdir(parents=True)
@@ -191,7 +191,9 @@ def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize(("path", "query"), _LISTS, ids=str)
-def test_a_list_goes_on_behind_the_same_row_in_any_edition(worlds: Worlds, path: str, query: dict[str, str]):
+def test_a_cursor_continues_after_the_same_row_in_any_edition(
+    worlds: Worlds, path: str, query: dict[str, str]
+):
     whole = rows_of(worlds.page(worlds.one, path, {**query, "limit": "10000"}))
     there = rows_of(worlds.page(worlds.other, path, {**query, "limit": "10000"}))
     in_both = counted(whole) & counted(there)

@@ -55,7 +55,7 @@ def first_page(server: LiveServer, key: str, path: str, query: dict[str, str]) -
 
 
 @every(("path", "query"), LISTS, ids=lambda part: str(part))
-def test_a_cursor_is_bound_to_its_filters_and_no_cursor_of_the_sample_tier(
+def test_a_cursor_is_bound_to_its_filters_and_the_sample_tier_gets_none(
     server: LiveServer, paid_key: str, sample_key: str, path: str, query: dict[str, str]
 ) -> None:
     first = first_page(server, paid_key, path, query)
@@ -93,7 +93,7 @@ def test_statement_order_has_the_core_line_items_first_newest_period_first(serve
 
 
 @pytest.mark.rule("FUND-8")
-def test_a_cursor_goes_on_in_its_order_and_in_no_other(server: LiveServer, paid_key: str) -> None:
+def test_a_cursor_is_bound_to_its_order(server: LiveServer, paid_key: str) -> None:
     path = f"/v1/fundamentals/{RETAILER}"
     whole = server.get(f"{path}?order=statement", paid_key).json()["data"]
     first = server.get(f"{path}?order=statement&limit=5", paid_key).json()

@@ -1,4 +1,4 @@
-"""GET /v1/panel: one row for each issuer and day, every column as known that day."""
+"""GET /v1/panel: one row for each issuer and day, with every column as known that day."""
 
 import random
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ PERIOD = "from=2018-01-15&to=2021-06-30"
 
 
 def plain(number: int, chance: random.Random) -> Iterator[Told]:
-    """Revenue of six years, some of it restated: figures that nothing contradicts."""
+    """Revenue of six years, some of it restated, without contradictions."""
     for calendar_year in range(2014, 2020):
         filed = date(calendar_year + 1, chance.randrange(1, 7), 15)
         revenue = chance.randrange(100, 10_000)
@@ -62,7 +62,7 @@ def month_ends(first: date, last: date) -> list[str]:
 
 
 @pytest.mark.rule("PAN-1", "PAN-2", "PAN-3")
-def test_every_cell_is_what_the_endpoints_of_its_day_answer(world: World) -> None:
+def test_every_cell_equals_the_endpoints_on_its_day(world: World) -> None:
     columns = f"metrics={','.join(METRICS)}&line_items={','.join(ITEMS)}&series=fx.usd.zar"
     panel = body(world, f"/v1/panel?{columns}&{PERIOD}&limit=10000")
     assert (panel["basis"], panel["truncated"]) == ("as_known", False)
@@ -128,7 +128,7 @@ def test_days_are_the_last_of_each_period(world: World, every: str, expected: li
 
 
 @pytest.mark.rule("PAN-4")
-def test_pages_by_cursor_are_the_panel(world: World) -> None:
+def test_pages_by_cursor_add_up_to_the_panel(world: World) -> None:
     for universe in ("", f"&issuers={','.join(world.issuers)}", "&exchange=NSE"):
         path = f"/v1/panel?metrics=net_margin&line_items=revenue&{PERIOD}&every=quarter{universe}"
         whole = body(world, f"{path}&limit=10000")["data"]
@@ -147,7 +147,7 @@ def test_pages_by_cursor_are_the_panel(world: World) -> None:
 
 @pytest.mark.rule("PAN-2")
 def test_change_days_give_the_cell_of_any_day(world: World) -> None:
-    """Between two of its rows nothing changes but the age."""
+    """Between two of its rows only the age changes."""
     path = f"/v1/panel?metrics={','.join(METRICS)}&line_items={','.join(ITEMS)}&from=2017-01-01&to=2021-06-30"
     steps = body(world, f"{path}&every=change&limit=10000")["data"]
     weekly = body(world, f"{path}&every=week&limit=10000")["data"]
@@ -165,7 +165,7 @@ def test_change_days_give_the_cell_of_any_day(world: World) -> None:
 
 @pytest.mark.rule("PAN-5")
 @pytest.mark.limit("columns of a panel", "days of a panel")
-def test_bounds_and_wrong_questions_are_refused(world: World) -> None:
+def test_too_large_and_malformed_questions_are_refused(world: World) -> None:
     few = "/v1/panel?metrics=net_margin&from=2020-01-01"
     assert refused(world, "/v1/panel?from=2020-01-01") == "metrics"
     assert refused(world, "/v1/panel?metrics=net_margin") == "from"
@@ -196,7 +196,7 @@ def parquet(world: World, folder: Path, name: str) -> Path:
 
 @pytest.mark.rule("PAN-2")
 def test_an_asof_join_over_the_files_gives_the_same_cells(world: World, tmp_path: Path) -> None:
-    """DuckDB's ASOF JOIN: the figure of the latest year, and the latest observation, known on each day."""
+    """DuckDB's ASOF JOIN finds the figure of the latest year and the latest observation known on each day."""
     facts = parquet(world, tmp_path, "af-fund-fundamentals")
     observed = parquet(world, tmp_path, "af-macro-series")
     issuers = [service_id(f"ticker:NSE:S{n}") for n in range(6)]

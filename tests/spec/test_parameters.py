@@ -83,7 +83,7 @@ NO_VINTAGES = ["", "Latest", "ALL", "first", "latest,all", "all%00", "as-reporte
         *(("limit", f"limit={value}") for value in NO_LIMITS),
     ],
 )
-def test_a_value_at_fault_or_given_twice_is_400_naming_its_parameter(
+def test_a_bad_or_repeated_value_is_a_400_that_names_its_parameter(
     server: LiveServer, paid_key: str, parameter: str, query: str
 ) -> None:
     assert refused(server, paid_key, f"{ISSUER}?{query}") == parameter
@@ -97,14 +97,14 @@ def test_a_name_that_is_not_utf8_and_raw_bytes_are_400(server: LiveServer, paid_
 
 @pytest.mark.rule("PIT-2")
 def test_a_future_as_of_is_400(server: LiveServer, paid_key: str) -> None:
-    # two days, so that midnight during the test does not turn the future into the present
+    # two days, in case midnight passes during the test
     future = (datetime.now(UTC).date() + timedelta(days=2)).isoformat()
     assert refused(server, paid_key, f"{ISSUER}?as_of={future}") == "as_of"
     assert refused(server, paid_key, f"{ISSUER}?as_of=9999-12-31") == "as_of"
 
 
 @every("day", ["2024-02-29", "0001-01-01", "1900-01-01", "2024-12-31"])
-def test_a_real_day_is_applied_and_told(server: LiveServer, paid_key: str, day: str) -> None:
+def test_a_valid_day_is_applied_and_returned(server: LiveServer, paid_key: str, day: str) -> None:
     answer = server.get(f"{ISSUER}?as_of={day}", paid_key)
     assert answer.status_code == 200
     assert answer.json()["as_of"] == day
@@ -127,17 +127,17 @@ def test_a_real_day_is_applied_and_told(server: LiveServer, paid_key: str, day: 
         "service_id",
     ],
 )
-def test_an_unknown_parameter_is_400_naming_it(server: LiveServer, paid_key: str, name: str) -> None:
+def test_an_unknown_parameter_is_a_400_that_names_it(server: LiveServer, paid_key: str, name: str) -> None:
     named = refused(server, paid_key, f"{ISSUER}?{name}=2024-01-01")
     assert named.strip() == name.replace("%20", " ").strip()
 
 
 @every("query", ["x=1", "basis=current", "limit=1", f"service_id={ID}", "="])
-def test_an_endpoint_without_parameters_takes_none(server: LiveServer, paid_key: str, query: str) -> None:
+def test_an_endpoint_without_parameters_refuses_any(server: LiveServer, paid_key: str, query: str) -> None:
     refused(server, paid_key, f"{ENTITY}?{query}")
 
 
-def test_a_text_of_another_form_is_refused_with_one_that_is_taken(server: LiveServer, paid_key: str) -> None:
+def test_a_malformed_text_is_refused_with_a_valid_example(server: LiveServer, paid_key: str) -> None:
     for path, example in (
         ("/v1/shared/facts?dataset=AF-TENDER&country=KE", "such as ZAF"),
         ("/v1/search?q=", "such as Kgalagadi Retail"),
@@ -189,7 +189,7 @@ _NOT_CHECKED = {"type", "examples", "description", "default", "items"}
 
 
 def violations(schema: Schema) -> Iterator[tuple[str, Any]]:
-    """For each keyword, values that break it and, as far as can be, no other."""
+    """For each keyword, values that violate it and, if possible, no other."""
     for keyword, said in schema.items():
         if keyword not in _NOT_CHECKED:
             made = list(_breaking(keyword, said, schema))
@@ -251,7 +251,7 @@ def _fitting(parameter: dict[str, Any]) -> Any:
 
 
 def _in_a_query(value: Any) -> str:
-    """A list is written with commas, and a number in it is a word like any other."""
+    """A list is written with commas, and a number in it is just a word."""
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -276,7 +276,7 @@ def test_every_keyword_of_every_rest_parameter_is_enforced_and_named(
                 if not ALL_ROUNDS and tried.get((parameter["name"], keyword), path) != path:
                     continue  # of another endpoint
                 if keyword == "items.type" or len(_in_a_query(value)) > LONGEST_QUERY // 2:
-                    continue  # no query can say it; a longer one is a 414
+                    continue  # no query can express it; a longer one is a 414
                 answer = _ask(server, paid_key, path, parameters, needed, parameter, value)
                 where = (path, parameter["name"], keyword, value)
                 in_path = parameter["in"] == "path"

@@ -147,7 +147,7 @@ def test_the_history_has_both_parents_with_their_days(world: tuple[LiveServer, s
 
 
 @pytest.mark.rule("ENTY-8", "GATE-1")
-def test_a_person_is_nobodys_parent(world: tuple[LiveServer, str]) -> None:
+def test_a_person_is_never_a_parent(world: tuple[LiveServer, str]) -> None:
     (row,) = get(world, f"/v1/entities/{NEW_ID}")["data"]
     assert row["direct_parent"] is None
     assert PERSON not in str(get(world, f"/v1/entities/{NEW_ID}/history"))
@@ -165,7 +165,7 @@ def test_the_page_of_a_company_links_to_its_parent(world: tuple[LiveServer, str]
 
 
 @pytest.mark.rule("ENTY-8")
-def test_a_row_with_parents_is_proven_and_nothing_of_a_withdrawn_file_stays(home: Path) -> None:
+def test_a_row_with_parents_is_proven_and_a_withdrawn_file_leaves_no_parent(home: Path) -> None:
     with LiveServer(home) as server:
         key = create_key(home, "starter")
         answer = server.get(f"/v1/entities/{CHILD_ID}?proof=true", key)
@@ -183,7 +183,7 @@ def test_a_row_with_parents_is_proven_and_nothing_of_a_withdrawn_file_stays(home
 
 
 @pytest.mark.rule("ADP-13")
-def test_another_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "20230105-rr.csv"
     file.write_text("LEI,Entity.LegalName\n1,2\n")
     done = run(tmp_path / "home", "ingest", "gleif-rr", file)

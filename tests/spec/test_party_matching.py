@@ -1,4 +1,4 @@
-"""Parties whose names are written differently: scores, decisions of the operator, and how good it is."""
+"""Parties whose names are written differently: scores, the operator's decisions, and accuracy."""
 
 import csv
 import gzip
@@ -100,7 +100,7 @@ def test_a_name_written_differently_resolves_with_its_score_and_a_doubtful_one_d
 
 @pytest.mark.rule("ENT-10")
 @pytest.mark.both_engines
-def test_the_operator_confirms_refuses_and_takes_back(filled: Desk) -> None:
+def test_the_operator_can_confirm_refuse_and_undo(filled: Desk) -> None:
     name = "Baobab Savings Bank Limited"
     (pair,) = [one for one in pending(filled) if one["party"] == name]
     assert pair["verdict"] == "open"
@@ -145,8 +145,8 @@ def test_a_refused_name_no_longer_resolves(filled: Desk) -> None:
         assert matched(asked, name) == (None, None, None)
 
 
-# The first digits of the SHA-256 of names in shared/data that are written otherwise than the legal name, and
-# the LEI of each, compared by hand: 30 listings of Johannesburg and 6 parties of the bundled tenders.
+# The first digits of the SHA-256 of names in shared/data that differ from the legal name, and the LEI of
+# each, compared by hand: 30 listings of Johannesburg and 6 parties of the bundled tenders.
 LABELLED = dict(
     pair.split(":")
     for pair in """
@@ -180,7 +180,7 @@ def known(shared_data: Path) -> dict[str, dict[str, str]]:
 
 
 def matcher(country: str, names: dict[str, str], threshold: float | None = THRESHOLD) -> PartyMatcher:
-    """Each organisation has its LEI in place of a service_id."""
+    """Each organisation has its LEI instead of a service_id."""
     return PartyMatcher(
         (
             Entity(number, (), (number,), 1, [Statement(number, "", Profile(name, country=country), 1)])
@@ -207,7 +207,7 @@ def as_written_elsewhere(shared_data: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.ci
 @pytest.mark.rule("ENT-9")
-def test_real_names_written_differently_are_found_and_no_other_is(shared_data: Path) -> None:
+def test_real_names_written_differently_are_found_without_false_matches(shared_data: Path) -> None:
     names = known(shared_data)
     with_similar = {country: matcher(country, names[country]) for country in ("ZA", "NG")}
     by_name = {country: matcher(country, names[country], None) for country in ("ZA", "NG")}
@@ -222,11 +222,13 @@ def test_real_names_written_differently_are_found_and_no_other_is(shared_data: P
             wrong.append((name, match))
     assert labelled == LABELLED.keys()
     assert (before, wrong) == (0, [])
-    assert right >= 32  # of 36; 0 before
+    assert right >= 32  # of 36; before, 0
 
 
-def test_pairs_of_another_project_are_told_apart() -> None:
-    """Companies of contrib/name_bench/cases.csv of opensanctions/nomenklatura (MIT), but the weak cases."""
+def test_pairs_of_another_project_are_distinguished() -> None:
+    """Companies from contrib/name_bench/cases.csv of opensanctions/nomenklatura (MIT), without the weak
+    cases.
+    """
     path = Path(__file__).parents[1] / "unit" / "model" / "nomenklatura_pairs.csv"
     with path.open(encoding="utf-8", newline="") as lines:
         pairs = list(csv.DictReader(lines))

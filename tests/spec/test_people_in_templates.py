@@ -1,4 +1,4 @@
-"""People in files that somebody filled in by hand: figures, identifiers, and what is typed beside them."""
+"""People in files that were filled in by hand: figures, identifiers, and other columns."""
 
 from collections.abc import Iterator
 
@@ -76,7 +76,7 @@ def figures(asked: Asked, entity: str) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     "entity", [PERSON, NAMELESS, "registry:UG-RSB:80020001234567", "registry:NG-CAC:BN123456"]
 )
-def test_nobody_known_only_by_a_number_that_people_have_too_is_served(asked: Asked, entity: str) -> None:
+def test_an_entity_with_only_a_number_that_people_have_too_is_withheld(asked: Asked, entity: str) -> None:
     for path in ("fundamentals", "entities", "crosswalk"):
         answer = asked.server.get(f"/v1/{path}/{service_id(entity)}", asked.key)
         assert answer.status_code == 404, path
@@ -96,7 +96,7 @@ def test_a_name_or_another_identifier_proves_an_organisation(asked: Asked, entit
 @pytest.mark.parametrize(
     ("entity", "value"), [("registry:RA000123:B3", 107), ("registry:ZA-CIPC:2001/1/07", 108)]
 )
-def test_a_number_that_nobody_knows_as_a_persons_is_served(asked: Asked, entity: str, value: int) -> None:
+def test_a_number_not_known_as_a_persons_is_served(asked: Asked, entity: str, value: int) -> None:
     (row,) = figures(asked, entity)
     assert row["value_reported"] == value
 

@@ -17,13 +17,13 @@ from tests.live import LiveServer, succeed
 NUMBER = 9999900077
 ISSUER = service_id(cik(NUMBER))
 ANNUAL, INTERIM = ("0009999900-10-000001", "2010-03-18"), ("0009999900-10-000002", "2010-05-21")
-# A year of weeks: it ends on the last Sunday of January.
+# A year of whole weeks: it ends on the last Sunday of January.
 YEARS = (("2008-01-28", "2009-01-25"), ("2009-01-26", "2010-01-31"))
 ROUNDED_YEARS = ("20090131", "20100131")
 
 
 def filed() -> list[tuple[str, str, str | None, str, int, tuple[str, str]]]:
-    """Concept, unit, start, end, value and filing of everything reported, by its real dates."""
+    """Concept, unit, start, end, value and filing of every reported figure, with its real dates."""
     rows: list[tuple[str, str, str | None, str, int, tuple[str, str]]] = []
     for number, (start, end) in enumerate(YEARS):
         for place, concept in enumerate(
@@ -54,7 +54,7 @@ def companyfacts(path: Path) -> Path:
 
 
 def data_set(path: Path) -> Path:
-    """The annual report as the Financial Statement Data Sets have it, with concepts of the issuer's own."""
+    """The annual report in the form of the Financial Statement Data Sets, with the issuer's own concepts."""
     accession, day = ANNUAL
     num = ["adsh\ttag\tversion\tddate\tqtrs\tuom\tcoreg\tvalue"]
     for concept, unit, start, end, value, filing in filed():
@@ -109,7 +109,7 @@ def test_twelve_months_that_end_on_no_year_end_are_trailing(both: LiveServer) ->
 
 
 @pytest.mark.rule("PER-4")
-def test_no_metric_is_of_trailing_figures_or_of_a_rounded_year(both: LiveServer) -> None:
+def test_metrics_never_use_trailing_figures_or_rounded_years(both: LiveServer) -> None:
     found = rows(both, path="metrics")
     assert {row["period_end"] for row in found} == {"2010-01-31"}
     growth = next(row for row in found if row["metric"] == "revenue_growth")
@@ -117,7 +117,7 @@ def test_no_metric_is_of_trailing_figures_or_of_a_rounded_year(both: LiveServer)
 
 
 @pytest.mark.rule("PER-7")
-def test_a_filing_held_with_its_real_dates_is_one_fact(both: LiveServer) -> None:
+def test_a_filing_with_real_and_rounded_dates_gives_one_fact(both: LiveServer) -> None:
     found = [r for r in rows(both, "vintages=all") if not r["concept"].startswith("custom:")]
     assert len(found) == len(filed())
     assert {(r["method"], r["vintage"]) for r in found} == {("structured", 1)}
@@ -131,7 +131,7 @@ def test_a_row_says_that_its_dates_are_rounded(both: LiveServer) -> None:
 
 
 @pytest.mark.rule("PER-7")
-def test_a_rounded_year_never_stands_beside_a_real_one(both: LiveServer) -> None:
+def test_a_rounded_year_is_dropped_if_there_is_a_real_one(both: LiveServer) -> None:
     years = rows(both, "period_type=FY")
     assert {(r["fiscal_year"], r["period_end"]) for r in years} == {
         (2009, "2009-01-25"),
@@ -159,7 +159,7 @@ def test_shared_facts_are_the_same_facts_and_call_them_structured(both: LiveServ
     }
 
 
-def test_where_nothing_has_real_dates_rounded_years_are_years(rounded_only: LiveServer) -> None:
+def test_without_real_dates_rounded_years_are_years(rounded_only: LiveServer) -> None:
     found = rows(rounded_only)
     assert {row["method"] for row in found} == {"structured-rounded"}
     assert {(r["fiscal_year"], r["period_end"], r["period_type"]) for r in found} == {
@@ -208,9 +208,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 @pytest.mark.rule("PER-8")
 @pytest.mark.parametrize("day", ["2011-12-31", "2012-04-23", "2013-05-01", "2020-01-01"])
 @pytest.mark.parametrize("path", ["fundamentals", "statements"])
-def test_a_period_has_one_name_whatever_was_known_when_its_figures_came(
-    moved: LiveServer, path: str, day: str
-) -> None:
+def test_a_period_has_one_name_whenever_its_figures_arrived(moved: LiveServer, path: str, day: str) -> None:
     query = "&vintages=all" if path == "fundamentals" else ""
     answer = moved.get(f"/v1/{path}/{MOVED_ISSUER}?as_of={day}{query}", moved.key("starter"))
     names: dict[tuple[str | None, str], set[tuple[str, int]]] = {}

@@ -1,4 +1,4 @@
-"""A concept that is a line item at one issuer and a part of it at another: its filing proves which."""
+"""A concept that is a line item for one issuer and a part of it for another: its filing proves which."""
 
 import json
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def companyfacts(path: Path, number: int) -> Path:
             file(concept, value, year, year + 1)
         for concept, value in SHEET.items() if number == PART else ():
             file(concept, value, year, year + 1)
-    if number == ALL:  # a later report has the year under the usual name too, as restated
+    if number == ALL:  # a later report repeats the year under the usual name, restated
         file("Revenues", 910, 2013, 2015)
         file(GOLD, 890, 2013, 2015)
     if number == LATER:  # a quarter with the dates of the year, and a revenue that the gross profit proves
@@ -154,7 +154,9 @@ def test_a_statement_has_one_revenue_for_a_period(mines: LiveServer, number: int
 
 
 @pytest.mark.rule("MET-7")
-def test_a_tax_of_the_wrong_sign_is_turned_and_a_gross_profit_above_revenue_is_left_out(mines: LiveServer):
+def test_a_tax_with_the_wrong_sign_is_corrected_and_a_gross_profit_above_revenue_is_left_out(
+    mines: LiveServer,
+):
     metrics = {r["metric"]: r["value"] for r in rows(mines, ODD, "metrics")}
     assert metrics["effective_tax_rate"] == pytest.approx(40 / 150)
     assert "gross_margin" not in metrics
@@ -172,7 +174,7 @@ def test_a_tax_of_the_wrong_sign_is_turned_and_a_gross_profit_above_revenue_is_l
 
 
 @pytest.mark.rule("MET-7")
-def test_figures_that_cannot_be_are_left_out_of_statements_and_stay_among_the_facts(
+def test_impossible_figures_are_left_out_of_statements_but_stay_among_the_facts(
     mines: LiveServer,
 ) -> None:
     found = {

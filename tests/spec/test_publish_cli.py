@@ -47,7 +47,7 @@ def publish(home: Path, **settings: str) -> str:
 
 
 def editions(home: Path) -> tuple[list[str], str | None]:
-    """The editions listed, newest first, and the current one."""
+    """The listed editions, newest first, and the current one."""
     lines = run(home, "editions").stdout.splitlines()[1:]
     current = [line.split()[0] for line in lines if line.endswith("current")]
     return [line.split()[0] for line in lines], current[0] if current else None
@@ -70,7 +70,7 @@ def test_the_same_ledger_gives_the_same_edition_on_another_machine(desk: Desk, h
 
 @pytest.mark.slow
 @pytest.mark.rule("PUB-6", "PUB-8")
-def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(desk: Desk, home: Path) -> None:
+def test_the_configured_number_of_editions_is_kept_for_rollback(desk: Desk, home: Path) -> None:
     made = []
     for n in range(1, 5):
         desk.set_day(date(2024, 1, n))
@@ -90,7 +90,7 @@ def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(desk: Desk, ho
 
 @pytest.mark.rule("PUB-6")
 @pytest.mark.parametrize("name", ["nosuch", "..", "CURRENT"])
-def test_a_rollback_to_an_edition_that_is_not_kept_is_refused(desk: Desk, home: Path, name: str) -> None:
+def test_a_rollback_to_a_removed_edition_is_refused(desk: Desk, home: Path, name: str) -> None:
     add(desk, figure(1))
     current = desk.publish().id
     done = run(home, "editions", "rollback", name)
@@ -102,12 +102,12 @@ def test_a_rollback_to_an_edition_that_is_not_kept_is_refused(desk: Desk, home: 
 @pytest.mark.slow
 @pytest.mark.rule("PUB-1")
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
+def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_stays(
     desk: Desk, home: Path, processes: str
 ) -> None:
     add(desk, figure(1), ["ticker:JSE:TWO", *figure(1)[1:]])
     old = desk.publish().id
-    # A figure under a licence class that nobody holds.
+    # A figure under an unknown licence class.
     subjects = (figure(1)[0], "ticker:JSE:TWO")
     with closing(desk.ledger()) as ledger, ledger.capture("filings", "stolen", "f", "0") as capture:
         for subject in subjects:
@@ -137,7 +137,7 @@ def test_a_figure_of_low_confidence_is_kept_and_not_published(desk: Desk, home: 
 
 
 @pytest.mark.rule("CLI-3")
-def test_status_tells_each_dependency_and_fails_when_one_does(desk: Desk, home: Path) -> None:
+def test_status_lists_each_dependency_and_fails_when_one_does(desk: Desk, home: Path) -> None:
     add(desk, figure(1))
     degraded = run(home, "status")
     assert degraded.returncode == 1
@@ -180,7 +180,7 @@ def test_a_secret_is_masked_whatever_it_looks_like(home: Path, secret: str) -> N
     ("setting", "value"),
     [("rows_sample", "0"), ("rows_sample", "many"), ("log_level", "loud"), ("datastore", "mysql://x")],
 )  # fmt: skip
-def test_a_setting_without_a_usable_value_is_named(home: Path, setting: str, value: str) -> None:
+def test_a_setting_with_a_bad_value_is_named(home: Path, setting: str, value: str) -> None:
     done = run(home, "status", **{setting: value})
     assert done.returncode == 1
     assert f"SANKOFA_{setting.upper()}" in done.stderr
@@ -188,7 +188,7 @@ def test_a_setting_without_a_usable_value_is_named(home: Path, setting: str, val
 
 
 @pytest.mark.rule("SET-2")
-def test_a_variable_that_is_no_setting_is_warned_of(home: Path) -> None:
+def test_an_unknown_setting_is_a_warning(home: Path) -> None:
     done = succeed(home, "settings", base_ulr="http://127.0.0.1:9")
     assert done.stderr == "Warning: SANKOFA_BASE_ULR is not a setting; see `sankofa settings`.\n"
 
@@ -209,7 +209,7 @@ def test_publishing_when_nothing_changed_says_so_and_builds_nothing(desk: Desk, 
 
 
 @pytest.mark.slow
-def test_a_rollback_and_damage_are_changes(desk: Desk, home: Path) -> None:
+def test_publish_builds_again_after_a_rollback_or_damage(desk: Desk, home: Path) -> None:
     add(desk, figure(1))
     first = publish(home)
     add(desk, figure(2))

@@ -1,4 +1,4 @@
-"""GET /v1/quality-metrics/{sku}, the tool get_quality_metrics, and the floors `sankofa publish` holds to."""
+"""GET /v1/quality-metrics/{sku}, the tool get_quality_metrics, and the floors of `sankofa publish`."""
 
 import json
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def measures(server: LiveServer, sku: str) -> dict[str, tuple[object, object, ob
 
 
 @pytest.mark.rule("QUAL-3")
-def test_every_measure_is_held_against_its_floor(live: LiveServer) -> None:
+def test_every_measure_is_compared_with_its_floor(live: LiveServer) -> None:
     found = measures(live, "AF-TENDER")
     assert found["releases"] == (4, 3, "PASS")
     assert found["share_resolved"] == (0, 0.5, "FAIL")
@@ -67,11 +67,13 @@ def test_every_measure_is_held_against_its_floor(live: LiveServer) -> None:
 
 
 @pytest.mark.rule("QUAL-1")
-def test_a_floor_that_is_not_measured_is_never_a_pass(live: LiveServer) -> None:
+def test_an_unmeasured_floor_is_never_a_pass(live: LiveServer) -> None:
     assert measures(live, "AF-TENDER")["share_audited"] == (None, 0.1, "UNMEASURED")
 
 
-def test_the_coverage_of_each_metric_is_what_the_screen_leaves_out(server: LiveServer, paid_key: str) -> None:
+def test_the_coverage_of_each_metric_matches_the_omissions_of_the_screen(
+    server: LiveServer, paid_key: str
+) -> None:
     """`server` serves the sample world."""
     rows = server.get("/v1/quality-metrics/AF-FUND", paid_key).json()["data"]
     told = {row["measure"]: Decimal(str(row["value"])) for row in rows if row["status"] != "UNMEASURED"}
@@ -88,7 +90,7 @@ def test_the_coverage_of_each_metric_is_what_the_screen_leaves_out(server: LiveS
 
 @pytest.mark.rule("QUAL-1")
 @pytest.mark.parametrize("sku", ["af-tender", "Af-Tender", "AF-FUND", "af-macro"])
-def test_the_sku_is_taken_in_any_case(live: LiveServer, sku: str) -> None:
+def test_the_sku_may_be_in_any_case(live: LiveServer, sku: str) -> None:
     rows = live.get(f"/v1/quality-metrics/{sku}", live.key("sample")).json()["data"]
     assert {row["sku"] for row in rows} == {sku.upper()}
     assert [row["measure"] for row in rows] == sorted(row["measure"] for row in rows)
@@ -102,7 +104,7 @@ def test_an_unknown_dataset_is_a_404(live: LiveServer, sku: str) -> None:
 
 
 @pytest.mark.parametrize("files", [1, 2])
-def test_a_revision_counts_in_whichever_file_it_comes(tmp_path: Path, files: int) -> None:
+def test_a_revision_counts_in_whichever_file_it_arrives(tmp_path: Path, files: int) -> None:
     """One of three monthly values was revised, and one of two annual ones."""
     desk = Desk(tmp_path)
     header = "series,series_type,frequency,country,date,value,unit,release_date\n"
@@ -152,9 +154,7 @@ def test_a_source_short_of_a_hard_floor_is_not_published(tmp_path: Path, floor: 
 
 
 @pytest.mark.parametrize(("floor", "published"), [(0.5, True), (0.6, False)])
-def test_a_hard_floor_holds_what_is_measured_of_the_dataset_alone(
-    tmp_path: Path, floor: float, published: bool
-) -> None:
+def test_a_hard_floor_applies_to_its_dataset_only(tmp_path: Path, floor: float, published: bool) -> None:
     home = world(tmp_path / "home", f"hard_floors = {{ share_with_value = {floor} }}")
     done = run(home, "publish")
     assert (done.returncode == 0) is published
@@ -162,7 +162,7 @@ def test_a_hard_floor_holds_what_is_measured_of_the_dataset_alone(
 
 
 @pytest.mark.parametrize("floor", ["nan", "inf", '"3"'])
-def test_a_floor_that_is_no_number_is_refused_before_anything_is_read(tmp_path: Path, floor: str) -> None:
+def test_a_malformed_floor_is_refused_before_anything_is_read(tmp_path: Path, floor: str) -> None:
     (tmp_path / "sources.toml").write_text(
         SOURCE.format(name="portal", floors=f"floors = {{ releases = {floor} }}")
     )
@@ -171,7 +171,7 @@ def test_a_floor_that_is_no_number_is_refused_before_anything_is_read(tmp_path: 
     assert done.stderr.startswith("Error: sources.toml: source portal: ")
 
 
-def test_an_edition_in_spite_of_a_floor_is_told_from_the_same_rows_without_one(tmp_path: Path) -> None:
+def test_an_edition_published_despite_a_floor_differs_from_one_without_the_floor(tmp_path: Path) -> None:
     home = world(tmp_path / "home", "floors = { releases = 5 }")
     succeed(home, "publish")
     (home / "sources.toml").write_text(SOURCE.format(name="portal", floors="hard_floors = { releases = 5 }"))

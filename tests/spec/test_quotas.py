@@ -26,7 +26,7 @@ DAY = 86400
 
 
 def at_once(server: LiveServer, key: str, times: int) -> list[tuple[int, str]]:
-    """Status and RateLimit of that many requests: sixteen at a time, each on a connection of its own."""
+    """Status and RateLimit of that many requests, sixteen at a time, each on its own connection."""
 
     def ask(_: int) -> tuple[int, str]:
         connection = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
@@ -40,7 +40,7 @@ def at_once(server: LiveServer, key: str, times: int) -> list[tuple[int, str]]:
 
 
 def state(answer: httpx.Response | str) -> tuple[int, int, int, int]:
-    """The rest of the minute's quota and when it begins anew, and the same for the month."""
+    """The rest of the minute's quota and when it starts again, and the same for the month."""
     found = STATE.fullmatch(answer if isinstance(answer, str) else answer.headers["RateLimit"])
     assert found
     minute, minute_ends, month, month_ends = map(int, found.groups())
@@ -48,7 +48,7 @@ def state(answer: httpx.Response | str) -> tuple[int, int, int, int]:
 
 
 def left(server: LiveServer, key: str) -> int:
-    """The rest of a key's monthly quota, by the answer to a request that counts too."""
+    """The rest of a key's monthly quota, from the answer to a request that counts too."""
     return state(server.get(ENTITY, key))[2]
 
 
@@ -69,7 +69,7 @@ def test_exactly_the_quota_is_admitted_across_workers(sample_home: Path, tmp_pat
 
 
 @pytest.mark.rule("ENV-5")
-def test_the_policy_tells_the_quota_of_each_window(server: LiveServer) -> None:
+def test_the_policy_states_the_quota_of_each_window(server: LiveServer) -> None:
     key = server.key("starter", "--per-minute", "7", "--per-month", "9")
     found = POLICY.fullmatch(server.get(ENTITY, key).headers["RateLimit-Policy"])
     assert found
@@ -101,7 +101,7 @@ def test_the_state_counts_down_to_the_end_of_each_window(server: LiveServer) -> 
 
 @pytest.mark.rule("KEY-6")
 @in_one_minute
-def test_a_429_tells_when_to_retry(server: LiveServer) -> None:
+def test_a_429_says_when_to_retry(server: LiveServer) -> None:
     minute = server.key("starter", "--per-minute", "1")
     month = server.key("starter", "--per-month", "1")
     for key in (minute, month):
@@ -154,13 +154,13 @@ def test_a_429_counts_too(server: LiveServer) -> None:
 
 
 @every("path", NOT_COUNTED)
-def test_what_needs_no_key_does_not_count(server: LiveServer, counting_key: str, path: str) -> None:
+def test_open_paths_do_not_count(server: LiveServer, counting_key: str, path: str) -> None:
     before = left(server, counting_key)
     assert "RateLimit" not in server.get(path, counting_key).headers
     assert left(server, counting_key) == before - 1
 
 
-def test_neither_another_method_nor_a_refused_key_counts(server: LiveServer, counting_key: str) -> None:
+def test_wrong_methods_and_refused_keys_do_not_count(server: LiveServer, counting_key: str) -> None:
     before = left(server, counting_key)
     for method in ("POST", "DELETE", "OPTIONS"):
         answer = server.http.request(method, ENTITY, headers={"X-API-Key": counting_key})

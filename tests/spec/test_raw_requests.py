@@ -101,13 +101,13 @@ def test_requests_may_follow_each_other_on_one_connection(server: LiveServer) ->
     assert statuses(exchange(server.port, first + request("/nothing", "Host: x"))) == [200, 404]
 
 
-def test_a_body_on_a_get_is_not_taken_for_a_request(server: LiveServer) -> None:
+def test_a_body_on_a_get_is_not_parsed_as_a_request(server: LiveServer) -> None:
     first = b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(SMUGGLED)
     assert statuses(exchange(server.port, first + SMUGGLED + request("/nothing", "Host: x")))[0] == 200
 
 
 class Dribble(threading.Thread):
-    """Sends a beginning and then a byte now and again; knows when it was hung up on."""
+    """Sends a beginning and then a byte now and then; records when the server hung up."""
 
     def __init__(self, port: int, beginning: bytes, drop: bytes) -> None:
         super().__init__(daemon=True)
@@ -135,7 +135,7 @@ class Dribble(threading.Thread):
 
 @pytest.fixture(scope="module")
 def endless_form(server: LiveServer) -> Iterator[socket.socket]:
-    """A form that never ends: sent before the dribbles, so that one wait does for both."""
+    """An endless form: sent before the dribbling requests, so that one wait covers both."""
     head = b"POST /key HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     with socket.create_connection(("127.0.0.1", server.port), timeout=HEADER_SECONDS + PATIENCE) as link:
         link.sendall(head + b"Content-Length: 100\r\n\r\naction=")
@@ -214,7 +214,7 @@ def test_an_error_is_a_problem_with_every_member(
 
 @pytest.mark.rule("ERR-4")
 @pytest.mark.parametrize("status", PROBLEMS)
-def test_the_documentation_of_a_problem_is_there(
+def test_every_problem_links_to_its_documentation(
     server: LiveServer, paid_key: str, spent_key: str, status: int
 ) -> None:
     body = PROBLEMS[status](server, paid_key, spent_key).json()
@@ -239,7 +239,7 @@ def test_the_instance_is_a_uri_reference_whatever_was_asked_for(server: LiveServ
     assert not set(instance) & set(' "<>\\^`{|}')
 
 
-def test_an_error_says_nothing_of_what_is_inside(server: LiveServer, paid_key: str) -> None:
+def test_an_error_shows_no_internal_details(server: LiveServer, paid_key: str) -> None:
     for ask in PROBLEMS.values():
         text = ask(server, paid_key, paid_key).text
         assert "Traceback" not in text

@@ -20,7 +20,7 @@ Table = dict[tuple[str, int], Decimal]
 
 
 def table(path: Path) -> Table:
-    """The values of a tidy table by country and year, aggregates left out, read as plainly as can be."""
+    """The values of a tidy table by country and year, without aggregates, parsed as simply as possible."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     return {
@@ -62,7 +62,7 @@ def served(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.deep
-def test_every_value_of_the_table_captured_last_is_served_with_every_digit(
+def test_every_value_of_the_last_captured_table_is_served_with_every_digit(
     served: tuple[LiveServer, str], shared_data: Path
 ) -> None:
     server, key = served
@@ -109,7 +109,7 @@ def test_a_databank_download_in_utf_16_is_read_with_its_names_and_units(shared_d
     }
 
 
-def test_what_is_of_another_format_is_an_error_and_nothing_of_it_is_kept(shared_data: Path, tmp_path: Path):
+def test_a_file_of_another_format_is_an_error_and_stores_nothing(shared_data: Path, tmp_path: Path):
     home = tmp_path / "home"
     for name in ("macro/fx-yearly-vintages", "fx/currency-api", "cpi", "fx/za_zar_per_usd_monthly.csv"):
         for source in ("worldbank", "ecb-fx", "alfred", "series"):

@@ -1,6 +1,6 @@
-"""OCDS files as portals ship them, through the command line and out over HTTP, against a reading by hand.
+"""OCDS files as portals ship them, through the command line and HTTP, against a simple reference.
 
-The reference reads the raw JSON itself and knows nothing of the adapter.
+The reference parses the raw JSON and shares no code with the adapter.
 """
 
 import csv
@@ -35,7 +35,7 @@ Triple = tuple[str, str, datetime]
 
 
 class Taken(NamedTuple):
-    """A folder of a portal: what the command said of it, and what is really in it."""
+    """A portal's folder: the output of the command, and what is really in it."""
 
     said: str
     complained: str
@@ -82,11 +82,11 @@ def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def releases_in(path: Path) -> set[Triple] | None:
-    """The usable releases of a file, read whole."""
+    """The usable releases of a file, parsed whole."""
     raw = path.read_bytes()
     for encoding in ("utf-8-sig", "utf-16", "cp1252"):
         try:
-            # One publisher has a comma too many between its releases; that much is understood.
+            # One publisher has an extra comma between its releases, which is accepted.
             value = documents(re.sub(r"\},\s*,\s*\{", "},{", raw.decode(encoding)))
             break
         except ValueError:
@@ -102,11 +102,11 @@ def releases_in(path: Path) -> set[Triple] | None:
         return None
     rows = list(unpacked(value))
     usable = {key for release in rows if (key := triple(release))}
-    return usable if usable or not rows else None  # a file without one accepted row is refused
+    return usable if usable or not rows else None  # a file without an accepted row is refused
 
 
 def documents(text: str) -> Any:
-    """The one value of a text, or the list of those that stand one after the other."""
+    """The single value of a text, or the list of values that follow each other."""
     found, rest = [], text.strip()
     while rest:
         value, end = json.JSONDecoder().raw_decode(rest)
@@ -151,7 +151,7 @@ def triple(release: Any) -> Triple | None:
     return ocid.strip(), str(number).strip(), when
 
 
-def test_every_file_is_taken_in_or_refused_by_name(real: Real) -> None:
+def test_every_file_is_ingested_or_refused_by_name(real: Real) -> None:
     refused = 0
     for folder, taken in real.taken.items():
         told = re.findall(r"^Error: (.+?): ", taken.complained, re.MULTILINE)
@@ -171,13 +171,13 @@ def test_every_usable_release_is_served_once_and_nothing_else(real: Real) -> Non
         rows = real.asked.tenders(country=country)
         served = [(row["ocid"], row["release_id"], instant(row["release_date"])) for row in rows]
         assert len(set(served)) == len(served)
-        masked = {key for key in served if CUT in key[0] + key[1]}  # they repeat what is withheld
+        masked = {key for key in served if CUT in key[0] + key[1]}  # they repeat withheld names
         assert set(served) - masked <= expected, country
         missing = expected - set(served)
         assert len(missing) == len(masked), (country, sorted(missing)[:3])
 
 
-def test_everything_read_is_counted_and_a_second_reading_changes_nothing(real: Real) -> None:
+def test_everything_read_is_counted_and_ingesting_again_changes_nothing(real: Real) -> None:
     for folder, taken in real.taken.items():
         told = counts(taken.said)
         whole = [row for row in real.rejects if ": " not in row["position"]]
@@ -190,13 +190,13 @@ def test_everything_read_is_counted_and_a_second_reading_changes_nothing(real: R
             assert (again["appended"], again["read"]) == (0, told["read"]), folder
 
 
-def test_rejects_name_a_file_that_was_read_a_place_and_a_reason(real: Real) -> None:
+def test_rejects_name_file_position_and_reason(real: Real) -> None:
     names = {Path(path).name for taken in real.taken.values() for path in taken.releases}
     assert real.rejects
     for row in real.rejects:
         assert row.keys() - {"count"} == {"file", "position", "reason"}
         assert Path(row["file"]).name in names or "[withheld]" in row["file"]
-        assert row["position"] or int(row["count"]) > 0  # after 1,000 lines, reasons are counted
+        assert row["position"] or int(row["count"]) > 0  # after 1,000 lines, only reasons are counted
         assert row["reason"]
 
 
@@ -226,7 +226,7 @@ def test_no_contact_is_served(real: Real) -> None:
 
 
 @pytest.mark.rule("GATE-1")
-def test_every_party_served_has_evidence_and_every_stub_has_nothing_but_roles(real: Real) -> None:
+def test_every_served_party_has_evidence_and_a_stub_has_only_roles(real: Real) -> None:
     rows = real.asked.parties()
     assert len(rows) > 100
     kinds = {row["org_evidence"].partition(":")[0] for row in rows}

@@ -24,7 +24,7 @@ def won(ocid: str, name: str, scheme: str, number: str, **fields: Any) -> dict[s
     return release(ocid, parties=[party("c", CITY["name"], "buyer"), supplier], awards=[award])
 
 
-HELD = {  # what a portal writes, and the LEI it is
+HELD = {  # what a portal writes, and the LEI it stands for
     "org-id": ("Ukhozi Flour", "ZA-CIP", "1987/004321/06", MILLER),
     "ours": ("Ukhozi Bread", "za-cipc", "1987/004321/06", MILLER),
     "gleif": ("Ukhozi Baking", "RA000531", "1987-004321-06", MILLER),
@@ -102,24 +102,24 @@ def test_a_number_that_nobody_holds_makes_an_organisation(market: Asked) -> None
 
 
 @pytest.mark.rule("ENT-5")
-def test_a_number_that_comes_with_different_names_is_nobodys(market: Asked) -> None:
+def test_a_number_with_different_names_belongs_to_nobody(market: Asked) -> None:
     for name in ("First Sample Fencing (Pty) Ltd", "Second Sample Gardens (Pty) Ltd"):
         assert (supplier(market, name)["service_id"], supplier(market, name)["match_method"]) == (None, None)
     assert market.get("/v1/crosswalk", id_type="registry", id_value=SHARED)["count"] == 0
 
 
-def test_another_number_in_the_register_of_the_one_who_has_the_name_makes_another(market: Asked) -> None:
+def test_the_same_name_with_another_number_is_another_organisation(market: Asked) -> None:
     row = supplier(market, "Ukhozi Milling Ltd")
     assert row["service_id"] == service_id(f"registry:ZA-CIPC:{TWIN}") != sid(market, MILLER)
 
 
-def test_neither_a_person_nor_a_number_out_of_shape_becomes_one(market: Asked) -> None:
+def test_persons_and_malformed_numbers_make_no_organisation(market: Asked) -> None:
     assert "Quibblewick" not in str(market.parties())
     assert market.get("/v1/crosswalk", id_type="registry", id_value="1899/999204/07")["count"] == 0
     assert supplier(market, "Untidy Sample Holdings (Pty) Ltd")["service_id"] is None
 
 
-def test_the_id_of_a_party_goes_on_answering_once_its_record_is_held(desk: Desk) -> None:
+def test_the_id_of_a_party_still_answers_once_its_record_arrives(desk: Desk) -> None:
     desk.ingest("portal-za", "za.json", package(won("a", "Ukhozi Flour", "ZA-CIP", "1987/004321/06")))
     desk.publish()
     early = service_id("registry:ZA-CIPC:1987/004321/06")

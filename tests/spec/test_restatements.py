@@ -41,7 +41,7 @@ def restated(server: LiveServer, key: str, query: str = "") -> list[Row]:
 
 @pytest.fixture(scope="module")
 def expected(server: LiveServer, paid_key: str) -> list[Row]:
-    """The restatements that the fundamentals of every issuer give, in the documented order."""
+    """The restatements according to the fundamentals of every issuer, in the documented order."""
     rows: list[Row] = []
     for issuer in server.body("/v1/issuers?limit=10000", paid_key)["data"]:
         answer = server.get(f"/v1/fundamentals/{issuer['service_id']}?vintages=all", paid_key)
@@ -162,7 +162,7 @@ def test_feeds_are_atom_with_the_rows_of_the_endpoint(server: LiveServer, paid_k
 
 
 @pytest.mark.rule("RST-3")
-def test_a_feed_needs_a_key_and_an_organisation_that_is_known(server: LiveServer, paid_key: str) -> None:
+def test_a_feed_needs_a_key_and_a_known_organisation(server: LiveServer, paid_key: str) -> None:
     assert server.http.get("/feeds/restatements.atom").status_code == 401
     assert server.http.get("/feeds/restatements.atom", headers={"Accept": "text/html"}).status_code == 401
     for path in (f"/feeds/company/{RETAILER[:-1]}0.atom", "/feeds/company/x.atom", "/feeds/nothing.atom"):
@@ -194,8 +194,8 @@ def revisions(server: LiveServer, key: str, series: str, query: str = "") -> lis
 
 @pytest.mark.rule("SER-4")
 @every("as_of", ["2023-05-31", "2024-02-29", ""])
-def test_revisions_of_a_series_are_those_its_past_days_show(server: LiveServer, paid_key: str, as_of: str):
-    """Each vintage is found by asking /v1/macro for every day of release, as a reader of the past would."""
+def test_revisions_of_a_series_match_its_past_days(server: LiveServer, paid_key: str, as_of: str):
+    """Ask /v1/macro for every day of release and collect the vintages."""
     checked = 0
     for series in ("CPI.ZA", "CPI.KE", "CPI.NG"):
         releases = server.body(f"/v1/series/{series}/vintages?limit=1000", paid_key)["data"]
@@ -229,7 +229,7 @@ def test_revisions_of_a_series_are_those_its_past_days_show(server: LiveServer, 
 
 
 @pytest.mark.rule("SER-4")
-def test_revisions_of_an_indicator_are_none_and_of_an_unknown_series_a_404(server: LiveServer, paid_key: str):
+def test_an_indicator_has_no_revisions_and_an_unknown_series_is_a_404(server: LiveServer, paid_key: str):
     assert revisions(server, paid_key, "NY.GDP.MKTP.CD") == []
     assert revisions(server, paid_key, "CPI.ZA", "as_of=1999-01-01") == []
     unknown = server.get("/v1/series/CPI.ZZ/revisions", paid_key)
@@ -253,7 +253,7 @@ def days_of(row: Row) -> list[str]:
 def test_a_cell_of_a_series_is_the_value_known_on_its_release_day(
     server: LiveServer, paid_key: str, lock: str
 ) -> None:
-    """Every column is what /v1/macro answers for that day."""
+    """Every column equals the answer of /v1/macro for that day."""
     releases = asked(server, paid_key, f"{lock}/v1/series/CPI.ZA/vintages?limit=1000")
     days = sorted(row["release_date"] for row in releases)
     rows = asked(server, paid_key, f"{lock}/v1/series/CPI.ZA/matrix")
@@ -309,14 +309,16 @@ def test_one_release_has_the_columns_available_at_and_value(server: LiveServer, 
         for line in lines:
             cells = [by_date[line["date"]][day] for day in days_of(matrix[0])]
             shown = [cell for cell in cells if cell is not None]
-            if shown:  # a value may be announced before its date, and not yet have a column
+            if shown:  # a value announced before its date may not have a column yet
                 assert Decimal(line["value"]) == (shown[0] if release == "first" else shown[-1])
     assert asked(server, paid_key, f"{path}?release=9999") == []
     assert server.get(f"{path}?release=0", paid_key).json()["parameter"] == "release"
 
 
 @pytest.mark.rule("SER-5", "ENV-7")
-def test_the_forms_of_a_matrix_have_dates_and_release_days_only(server: LiveServer, paid_key: str) -> None:
+def test_other_formats_of_a_matrix_have_only_dates_and_release_days(
+    server: LiveServer, paid_key: str
+) -> None:
     path = "/v1/series/CPI.ZA/matrix?from=2022-01-01"
     rows = asked(server, paid_key, path)
     names = ["date", *days_of(rows[0])]
@@ -352,7 +354,9 @@ def test_the_forms_of_a_matrix_have_dates_and_release_days_only(server: LiveServ
 
 
 @pytest.mark.limit("cells of a vintage matrix")
-def test_a_matrix_of_too_many_cells_is_refused_before_it_is_made(server: LiveServer, paid_key: str) -> None:
+def test_a_matrix_with_too_many_cells_is_refused_before_it_is_computed(
+    server: LiveServer, paid_key: str
+) -> None:
     refused = server.get("/v1/series/FX.EUR.ZAR/matrix", paid_key)
     assert refused.status_code == 400
     assert refused.json()["parameter"] == "from"

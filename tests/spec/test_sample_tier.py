@@ -1,5 +1,6 @@
-"""What a sample key can get of a dataset, by any path, form, file or tool, is what the dataset's own endpoint
-gives it. Operations, tools, parameters, forms and files are found in the registries: a new one is asked too.
+"""A sample key gets no more of a dataset, by any path, format, file or tool, than the dataset's own
+endpoint gives it. Operations, tools, parameters, formats and files come from the registries, so new ones
+are tested too.
 """
 
 import csv
@@ -46,7 +47,7 @@ AS_PUBLISHED = ("source_ref", "release", "identifier", "record_ref", "fact_id", 
 
 
 class World(NamedTuple):
-    """The sample world, and what a paying customer sees of it."""
+    """The sample world, and the answers that a paying customer gets."""
 
     server: LiveServer
     paid_key: str
@@ -101,7 +102,7 @@ def values(parameter: Parameter) -> list[Any]:
 
 
 def questions(operation: Operation, taken: dict[str, Parameter]) -> Iterator[Arguments]:
-    """Every required parameter with each of its values; with the first of them, every other one by itself."""
+    """Every required parameter with each of its values, and every optional one alone."""
     required = {name: p for name, p in taken.items() if p.required}
     least = {name: values(p)[0] for name, p in required.items()}
     if operation.name == "get_shared_facts":
@@ -129,7 +130,7 @@ def address(operation: Operation, arguments: Arguments) -> tuple[str, Arguments]
 
 
 def rows_in(answer: httpx.Response, operation: Operation) -> int:
-    """How many rows a body has, whatever its envelope says."""
+    """The number of rows in a body, whatever its envelope says."""
     kind = answer.headers["content-type"].partition(";")[0]
     if kind == CSV:
         lines = csv.reader(io.StringIO(answer.text, newline=""))
@@ -143,7 +144,7 @@ def rows_in(answer: httpx.Response, operation: Operation) -> int:
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every text in a row that is not part of what somebody published."""
+    """Every text in a row that is not published content."""
     if isinstance(value, dict):
         for name, part in value.items():
             if name not in AS_PUBLISHED:
@@ -163,7 +164,9 @@ def assert_no_paid_identifier(world: World, rows: Rows) -> None:
 @pytest.mark.rule("KEY-9")
 @pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
 def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operation: Operation) -> None:
-    """The first good question in all the ways there are, others in one in turn; with every round in all."""
+    """The first valid question is sent in every way, the others in one way each; with every round, all in
+    all.
+    """
     edition = world.server.get("/v1/status").json()["edition"]
     forms = (*MEDIA_TYPES, f"{ARROW};compression=zstd", "text/csv;q=0.1")
     ways: list[tuple[str, Arguments]] = [
@@ -220,7 +223,7 @@ def test_no_answer_of_a_tool_has_more_rows_than_the_cap(world: World, tool: Tool
 @pytest.mark.parametrize(
     "path", ["/v1/quality-metrics/AF-FUND", "/v1/coverage", "/v1/sources", "/v1/export", "/v1/crosswalk/{}"]
 )
-def test_lists_about_the_service_or_one_organisation_are_whole_where_limit_is_omitted(
+def test_lists_about_the_service_or_one_organisation_are_complete_without_a_limit(
     world: World, path: str
 ) -> None:
     takes_limit = path not in ("/v1/sources", "/v1/export")
@@ -237,8 +240,8 @@ def test_lists_about_the_service_or_one_organisation_are_whole_where_limit_is_om
 
 
 @pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
-def test_walking_gives_no_more_than_one_answer_but_of_tenders(world: World, operation: Operation) -> None:
-    """With its own cursor, or with one that a paying customer was given."""
+def test_paging_gives_no_more_than_one_answer_except_for_tenders(world: World, operation: Operation) -> None:
+    """With its own cursor, or with one that a paying customer got."""
     for arguments in questions(operation, dict(operation.query) | _in_path(operation)):
         path, query = address(operation, arguments)
         for key in (SANDBOX, world.paid_key):
@@ -257,7 +260,7 @@ def test_walking_gives_no_more_than_one_answer_but_of_tenders(world: World, oper
                 assert again.status_code == 402, (path, query)
 
 
-def test_licensed_files_are_402_however_they_are_asked_for(world: World) -> None:
+def test_licensed_files_are_always_402(world: World) -> None:
     edition = world.server.get("/v1/status").json()["edition"]
     licensed = []
     for row in world.get("/v1/export", world.paid_key).json()["data"]:
@@ -283,8 +286,8 @@ def test_licensed_files_are_402_however_they_are_asked_for(world: World) -> None
     assert licensed
 
 
-def test_a_paid_identifier_leads_nowhere(world: World) -> None:
-    """Not by the lookup, not by search: what it is matched on is free."""
+def test_a_paid_identifier_finds_nothing(world: World) -> None:
+    """Neither the lookup nor the search shows it: search matches free fields only."""
     for value, kind in world.paid_identifiers.items():
         assert world.get("/v1/crosswalk", params={"id_type": kind, "id_value": value}).status_code == 402
         for tool in TOOLS:
@@ -298,7 +301,7 @@ def test_a_paid_identifier_leads_nowhere(world: World) -> None:
 
 
 @pytest.mark.rule("CROSS-7")
-def test_where_an_organisation_is_from_does_not_say_its_paid_identifiers(world: World) -> None:
+def test_the_source_of_an_organisation_does_not_show_its_paid_identifiers(world: World) -> None:
     for service_id in world.organisations:
         (record,) = world.get(f"/v1/entities/{service_id}").json()["data"]
         (match,) = world.tool("search_entities", {"query": service_id})[1]["data"]
@@ -314,9 +317,10 @@ def figure(row: dict[str, Any], item: str = "line_item", value: str = "value") -
 
 @pytest.mark.deep
 @pytest.mark.rule("KEY-9")
-def test_figures_shown_elsewhere_are_those_the_endpoint_of_fundamentals_gives(world: World) -> None:
-    """Shared facts, statements and the inputs of metrics and screens: of each the sample key is given the
-    same by its own endpoint, asked for that line item, period and day."""
+def test_figures_elsewhere_equal_those_of_the_fundamentals_endpoint(world: World) -> None:
+    """For shared facts, statements and the inputs of metrics and screens: the sample key must get the same
+    figures from their own endpoint, asked for that line item, period and day.
+    """
     paid: dict[str, Rows] = {}
     given: dict[tuple[str, ...], set[tuple[str, str, Any]]] = {}
 
@@ -366,7 +370,7 @@ def test_figures_shown_elsewhere_are_those_the_endpoint_of_fundamentals_gives(wo
     assert shown > 10 * CAP
 
 
-def test_macro_values_shown_as_facts_are_those_the_endpoint_of_macro_gives(world: World) -> None:
+def test_macro_values_as_facts_equal_those_of_the_macro_endpoint(world: World) -> None:
     facts: Rows = []
     for country in ("ZAF", "KEN", "NGA"):
         facts += world.get("/v1/shared/facts", params={"country": country, "dataset": "AF-MACRO"}).json()[

@@ -1,4 +1,4 @@
-"""The bundled sample world, as served: everything its README plants is found, or never found."""
+"""The bundled sample world, as served: everything that its README plants is found, or never found."""
 
 import json
 from datetime import date
@@ -27,7 +27,7 @@ from tests.world.reference import MODES, knowable, seen, told_in
 
 @pytest.mark.rule("VINT-1")
 @pytest.mark.parametrize("name", deep_after(4, [*ISSUERS]))
-def test_every_issuer_is_served_as_a_replay_of_its_files_has_it(reader: Reader, name: str) -> None:
+def test_every_issuer_matches_a_replay_of_its_files(reader: Reader, name: str) -> None:
     for day in DAYS:
         for mode in MODES:
             rows = reader.rows(name, as_of=day, vintages=mode)
@@ -89,7 +89,7 @@ def test_figures_beyond_two_to_the_53_keep_every_digit(reader: Reader) -> None:
 
 
 def releases_in(country: str) -> dict[tuple[str, str], Any]:
-    """Every release in the files of a country by ocid and id, read by hand; as corrected last."""
+    """Every release in the files of a country by ocid and id, with the last correction, parsed by hand."""
     found = []
     for path in sorted((SAMPLE / f"tenders-{country.lower()}").iterdir()):
         text = path.read_text()
@@ -112,14 +112,14 @@ def tenders(reader: Reader, country: str) -> dict[tuple[str, str], Any]:
 
 
 def tender(reader: Reader, ocid: str) -> Any:
-    """The one release of a planted process."""
+    """The single release of a planted process."""
     country = {"z": "ZA", "k": "KE", "n": "NG"}[ocid.removeprefix("ocds-999s")[0]]
     (row,) = [row for (of, _), row in tenders(reader, country).items() if of == ocid]
     return row
 
 
 @pytest.mark.parametrize(("country", "count"), [("ZA", 312), ("KE", 133), ("NG", 130)])
-def test_every_release_is_served_with_what_its_file_says(reader: Reader, country: str, count: int) -> None:
+def test_every_release_is_served_as_in_its_file(reader: Reader, country: str, count: int) -> None:
     served, published = tenders(reader, country), releases_in(country)
     assert len(served) == count
     assert set(served) == set(published)
@@ -135,7 +135,7 @@ def test_every_release_is_served_with_what_its_file_says(reader: Reader, country
         assert (row["country"], row["license_class"]) == (country, "synthetic")
 
 
-def test_texts_that_name_a_withheld_person_keep_the_rest_of_their_words(reader: Reader) -> None:
+def test_only_the_name_of_a_withheld_person_is_cut_from_a_text(reader: Reader) -> None:
     row = tender(reader, "ocds-999sza-00171")
     assert row["title"] == "Catering by [withheld] for the opening of the library"
     assert row["release"]["tender"]["description"] == "Appointed: Ms [withheld] (tel [withheld])"

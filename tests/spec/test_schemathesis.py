@@ -1,8 +1,8 @@
-"""The API description against the running server, by Schemathesis: all checks.
+"""The API description against the running server, by Schemathesis with all checks.
 
-In `make test` the run is the same each time, so that it fails for what changed, and has the cheap phases
-alone: the examples, and a few questions that are drawn. Every phase is run wherever every round is.
-`make torture` draws at random, with three seeds on two tiers.
+In `make test` every run is the same, so that it fails only for what changed, and has only the cheap phases:
+the examples and a few generated questions. Every phase runs where every round does. `make torture` draws at
+random, with three seeds on two tiers.
 """
 
 import os
@@ -26,10 +26,10 @@ RUNS = [f"{tier}, seed {n}" for tier in ("starter", "sample") for n in (1, 2, 3)
 @pytest.mark.ci
 @pytest.mark.rule("SPEC-2")
 @pytest.mark.parametrize("tried", RUNS)
-def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Path, trial: Trial, tried: str):
+def test_the_server_follows_its_description(server: LiveServer, tmp_path: Path, trial: Trial, tried: str):
     tier = tried.partition(",")[0]
     key = server.key(tier, "--per-minute", "1000000", "--per-month", "100000000")
-    # From a file, because the path that serves the description is left out where it is loaded from there.
+    # From a file: if the description is loaded from its path, that path is left out.
     description = tmp_path / "openapi.json"
     description.write_bytes(server.get("/openapi.json").content)
 
@@ -57,10 +57,10 @@ def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Pat
 def _schemathesis(
     folder: Path, words: dict[str, str], *arguments: str | Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run it in a folder of its own: it leaves files behind."""
+    """Run it in its own folder: it leaves files behind."""
     configuration = folder / CONFIGURATION.name
     text = CONFIGURATION.read_text().replace('"UNPAID"', f'"{words["UNPAID"]}"')
-    if words["UNPAID"] == "402":  # it warns that what is paid for was refused
+    if words["UNPAID"] == "402":  # it warns about refusals of paid content
         text = text.replace("fail-on = true", "fail-on = false")
     configuration.write_text(text)
     return subprocess.run(

@@ -70,7 +70,7 @@ def test_every_metric_of_the_set_ranks_issuers(server: LiveServer, paid_key: str
 
 
 @pytest.mark.rule("SCR-3")
-def test_the_order_turns_the_ranks_round_and_desc_is_the_default(server: LiveServer, paid_key: str) -> None:
+def test_the_order_reverses_the_ranks_and_desc_is_the_default(server: LiveServer, paid_key: str) -> None:
     down = ask(server, paid_key, "metric=net_margin&order=desc")["data"]
     up = ask(server, paid_key, "metric=net_margin&order=asc")["data"]
     assert ask(server, paid_key, "metric=net_margin")["data"] == down
@@ -79,7 +79,7 @@ def test_the_order_turns_the_ranks_round_and_desc_is_the_default(server: LiveSer
 
 
 @pytest.mark.rule("SCR-1")
-def test_ranks_run_over_the_whole_result_before_the_limit(server: LiveServer, paid_key: str) -> None:
+def test_ranks_cover_the_whole_result_before_the_limit(server: LiveServer, paid_key: str) -> None:
     whole = ask(server, paid_key, "metric=asset_turnover")
     for limit in (1, 3, whole["count"]):
         part = ask(server, paid_key, f"metric=asset_turnover&limit={limit}")
@@ -89,7 +89,7 @@ def test_ranks_run_over_the_whole_result_before_the_limit(server: LiveServer, pa
 
 
 @pytest.mark.rule("SCR-1")
-def test_ranks_run_over_the_country(server: LiveServer, paid_key: str) -> None:
+def test_ranks_cover_the_country(server: LiveServer, paid_key: str) -> None:
     whole = ask(server, paid_key, "metric=net_margin")["data"]
     for country in sorted({r["country"] for r in whole if r["country"]}):
         body = ask(server, paid_key, f"metric=net_margin&country={country.lower()}")
@@ -105,7 +105,7 @@ def test_a_country_that_is_not_covered_is_an_empty_answer(server: LiveServer, pa
 
 
 @pytest.mark.rule("MET-12")
-def test_before_anything_was_published_every_issuer_is_omitted_for_that(server: LiveServer, paid_key: str):
+def test_before_any_publication_every_issuer_is_omitted_with_that_reason(server: LiveServer, paid_key: str):
     for day in ("0001-01-01", "1990-01-01", "2020-01-31"):
         body = ask(server, paid_key, f"metric=net_margin&as_of={day}")
         assert (body["data"], body["omitted"]["not_published"]) == ([], ISSUERS)
@@ -113,7 +113,7 @@ def test_before_anything_was_published_every_issuer_is_omitted_for_that(server: 
 
 @pytest.mark.rule("MET-2")
 def test_a_year_revised_later_is_left_out_and_not_replaced(server: LiveServer, paid_key: str) -> None:
-    """Riftline's FY2023 revenue: 1 June 2023, restated on 3 June 2024, back again on 29 May 2025."""
+    """Riftline's FY2023 revenue: 1 June 2023, restated on 3 June 2024, restated back on 29 May 2025."""
     shown = ask(server, paid_key, "metric=net_margin&as_of=2023-05-31")
     row = row_of(shown, RIFTLINE)
     assert row is not None
@@ -125,7 +125,7 @@ def test_a_year_revised_later_is_left_out_and_not_replaced(server: LiveServer, p
     row = row_of(ask(server, paid_key, "metric=net_margin&as_of=2024-06-03"), RIFTLINE)
     assert row is not None
     assert row["period_end"] == "2024-03-31"
-    # growth of FY2024 stands on the figure of FY2023 that was restated back: only from that filing on
+    # growth of FY2024 depends on the FY2023 figure that was restated back: only from that filing on
     assert row_of(ask(server, paid_key, "metric=revenue_growth&as_of=2025-05-28"), RIFTLINE) is None
 
 
@@ -158,8 +158,8 @@ def test_the_description_lists_the_slugs(server: LiveServer) -> None:
         assert parameter["required"] == (path == "/v1/screen")
 
 
-def test_a_mistyped_year_far_off_makes_no_larger_edition(plain_desk: Desk) -> None:
-    """There is something to read in the years that anything happens in, and the others are read off those."""
+def test_a_mistyped_distant_year_does_not_enlarge_the_edition(plain_desk: Desk) -> None:
+    """Only years with events are stored; the others are derived from them."""
     issuer = "ticker:JSE:TST"
     reported = [
         figure(issuer, year, year, "2020-03-01", "afs") for year in (1202, 1203, 2018, 2019, 9202, 9203)

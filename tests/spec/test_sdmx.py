@@ -1,4 +1,4 @@
-"""/sdmx/: dated series to pysdmx and sdmx1, unmodified, as known on any day."""
+"""/sdmx/: pysdmx and sdmx1, unmodified, read dated series as known on any day."""
 
 import re
 from decimal import Decimal
@@ -112,7 +112,7 @@ def test_a_locked_view_has_the_values_of_its_day(server: LiveServer, paid_key: s
 
 
 @pytest.mark.rule("DIA-7")
-def test_filters_forms_and_refusals_of_sdmx(server: LiveServer, paid_key: str, sample_key: str) -> None:
+def test_filters_formats_and_refusals_of_sdmx(server: LiveServer, paid_key: str, sample_key: str) -> None:
     whole = server.get(f"{FLOW}/M.ZA.CPI_ZA", paid_key).text.splitlines()
     part = server.get(f"{FLOW}?c[SERIES]=CPI_ZA&c[TIME_PERIOD]=ge:2023-01-01%2Ble:2023-12-31", paid_key)
     assert part.text.splitlines()[1:] == [line for line in whole if ",2023-" in line.rpartition(",")[0][:-8]]

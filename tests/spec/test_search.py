@@ -26,7 +26,7 @@ def found(server: LiveServer, key: str, **query: str) -> Rows:
         ("Thornveld Breweries", BREWER),
         ("thornveld breweries pty ltd", BREWER),
         ("breweries thornveld", BREWER),
-        ("thornv", BREWER),  # begun
+        ("thornv", BREWER),  # an incomplete word
         ("thornveld brew", BREWER),
         ("brew thornveld", BREWER),
         ("Thornvled Breweries", BREWER),  # two letters swapped
@@ -84,7 +84,7 @@ def test_the_order_is_total_and_the_same_each_time(live: LiveServer, sample: str
 
 
 @pytest.mark.rule("SEARCH-1")
-def test_limit_country_and_type_narrow_it(live: LiveServer, paid: str) -> None:
+def test_limit_country_and_type_narrow_the_search(live: LiveServer, paid: str) -> None:
     answer = live.body("/v1/search?q=shared+number&limit=5", paid)
     assert (answer["count"], answer["truncated"]) == (5, True)
     assert not live.body("/v1/search?q=shared+number&limit=25", paid)["truncated"]
@@ -117,13 +117,13 @@ def test_series_and_indicators_are_found_by_code_and_by_name(
 
 
 @pytest.mark.rule("SEARCH-1")
-def test_one_word_finds_a_name_of_many(live: LiveServer, sample: str) -> None:
+def test_one_word_finds_a_longer_name(live: LiveServer, sample: str) -> None:
     for word in ("oxbow", "camfield", "oxb"):
         assert [row["id"] for row in found(live, sample, q=word)] == [sid(f"lei:{SCHOLARS}")], word
 
 
 @pytest.mark.rule("SEARCH-1")
-def test_an_indicator_is_found_where_a_country_has_it(server: LiveServer, sample_key: str) -> None:
+def test_an_indicator_is_found_with_the_country_that_has_it(server: LiveServer, sample_key: str) -> None:
     (everywhere,) = found(server, sample_key, q="NY.GDP.MKTP.CD", type="indicator")[:1]
     assert everywhere["country"] is None
     (there,) = found(server, sample_key, q="NY.GDP.MKTP.CD", type="indicator", country="NG")[:1]

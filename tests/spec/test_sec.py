@@ -1,4 +1,4 @@
-"""/sec: edgartools by its own setting, and plain requests, get every vintage that /v1/fundamentals has."""
+"""/sec: edgartools with its own setting, and plain requests, get every vintage of /v1/fundamentals."""
 
 import json
 import os

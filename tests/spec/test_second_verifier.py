@@ -1,5 +1,6 @@
-"""The verifier of `test_edition_log.py`, written from the RFCs and the C2SP texts, agrees with ours on many
-rows, and refuses what was changed."""
+"""The verifier of `test_edition_log.py`, written from the RFCs and the C2SP texts, agrees with ours on
+many rows and refuses altered ones.
+"""
 
 import hashlib
 import json
@@ -18,7 +19,7 @@ _ROWS = 10_000
 
 
 @pytest.mark.rule("LOG-5")
-def test_it_agrees_with_ours_on_10_000_rows(server: LiveServer, sample_home: Path, paid_key: str) -> None:
+def test_both_verifiers_agree_on_10_000_rows(server: LiveServer, sample_home: Path, paid_key: str) -> None:
     vkey = run(sample_home, "editions", "key").stdout.strip()
     rows = 0
     for series in ("FX.EUR.ZAR", "FX.EUR.USD"):
@@ -30,7 +31,7 @@ def test_it_agrees_with_ours_on_10_000_rows(server: LiveServer, sample_home: Pat
 
 @pytest.mark.ci
 @pytest.mark.rule("LOG-5")
-def test_it_refuses_every_flipped_byte_and_a_swapped_row(
+def test_the_second_verifier_refuses_every_flipped_byte_and_a_swapped_row(
     server: LiveServer, sample_home: Path, paid_key: str
 ) -> None:
     vkey = run(sample_home, "editions", "key").stdout.strip()
@@ -49,7 +50,7 @@ def test_it_refuses_every_flipped_byte_and_a_swapped_row(
 
 
 @pytest.mark.rule("LOG-6")
-def test_it_refuses_a_dropped_edition_and_a_rewritten_past() -> None:
+def test_the_second_verifier_refuses_a_dropped_edition_and_a_rewritten_past() -> None:
     entries = [f"edition {number}".encode() for number in range(14)]
     leaves = [hashlib.sha256(b"\x00" + entry).digest() for entry in entries]
     for size in range(2, len(leaves) + 1):

@@ -1,4 +1,4 @@
-"""GET /v1/series and GET /v1/series/{series}/vintages: what series there are, and when each was released."""
+"""GET /v1/series and GET /v1/series/{series}/vintages: the series, and when each was released."""
 
 from collections import Counter
 from typing import Any
@@ -20,7 +20,7 @@ def catalogue(server: LiveServer, key: str, query: str = "") -> Rows:
 
 
 @pytest.mark.rule("SER-1")
-def test_every_series_and_indicator_is_listed_as_macro_serves_it(server: LiveServer, paid_key: str) -> None:
+def test_the_list_matches_the_series_and_indicators_of_macro(server: LiveServer, paid_key: str) -> None:
     rows = catalogue(server, paid_key)
     assert all(set(row) == FIELDS for row in rows)
     order = [(row["series"], row["frequency"], row["country"] or "") for row in rows]
@@ -47,7 +47,7 @@ def test_every_series_and_indicator_is_listed_as_macro_serves_it(server: LiveSer
 
 
 @pytest.mark.rule("SER-2")
-def test_a_query_keeps_those_that_have_every_word_or_begin_with_it(server: LiveServer, paid_key: str) -> None:
+def test_a_query_finds_series_with_every_word_or_its_beginning(server: LiveServer, paid_key: str) -> None:
     rows = catalogue(server, paid_key)
 
     def expected(*words: str) -> Rows:
@@ -65,7 +65,7 @@ def test_a_query_keeps_those_that_have_every_word_or_begin_with_it(server: LiveS
 
 
 @pytest.mark.rule("SER-2", "PAR-6")
-def test_a_country_keeps_its_own_and_a_walk_gives_each_once(server: LiveServer, paid_key: str) -> None:
+def test_a_country_keeps_its_own_series_and_pages_give_each_once(server: LiveServer, paid_key: str) -> None:
     rows = catalogue(server, paid_key)
     for query, own in (
         ("country=ZA", [row for row in rows if row["country"] == "ZA"]),
@@ -98,7 +98,7 @@ def test_releases_are_the_days_on_which_values_became_known(server: LiveServer, 
             kinds = Counter(day in before for day in known if known[day] != before.get(day))
             assert (row["added"], row["changed"]) == (kinds[False], kinds[True]), row
             before = known
-    # A value released before the day it is of is known from that day on (contract: PIT-5).
+    # A value released before its own date is known from that date on (contract: PIT-5).
     flash = server.body("/v1/series/CPI.ZA/vintages?limit=1000", paid_key)["data"]
     assert flash[0]["release_date"] == "2025-07-30"
     values = server.body("/v1/macro?series=CPI.ZA&limit=1000", paid_key)["data"]

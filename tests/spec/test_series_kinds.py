@@ -1,4 +1,4 @@
-"""One key is one series: one frequency, one kind; its unit is a unit; a day can be repeated from the file."""
+"""One key is one series with one frequency and one kind; any day can be repeated from the file."""
 
 import io
 import itertools
@@ -56,7 +56,7 @@ def served(desk: Desk) -> list[tuple[Any, ...]]:
 
 @pytest.mark.both_engines
 @pytest.mark.rule("MACRO-11")
-def test_a_key_is_what_was_public_first_whatever_the_order_of_ingestion(
+def test_the_kind_published_first_owns_the_key_in_any_order_of_ingestion(
     engine: dict[str, str], tmp_path: Path
 ) -> None:
     files = {"one": DAILY, "two": MONTHLY, "three": PRICES}
@@ -72,7 +72,7 @@ def test_a_key_is_what_was_public_first_whatever_the_order_of_ingestion(
 
 
 @pytest.mark.rule("MACRO-11")
-def test_rows_of_another_kind_are_rejected_by_name_and_free_again_after_a_withdrawal(tmp_path: Path) -> None:
+def test_rows_of_another_kind_are_rejected_until_the_first_kind_is_withdrawn(tmp_path: Path) -> None:
     desk = desk_in(tmp_path)
     assert take(desk, "two", MONTHLY) == {"unchanged": 2, "rejected": 0}
     assert take(desk, "one", DAILY) == {"unchanged": 0, "rejected": 2}
@@ -119,7 +119,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 
 
 @pytest.mark.rule("MACRO-12")
-def test_remarks_are_in_the_note_and_units_are_units(asked: Asked) -> None:
+def test_remarks_go_to_the_note_and_not_to_the_unit(asked: Asked) -> None:
     rows = asked.get("/v1/macro", country="NG", limit=100)["data"]
     told = {row["indicator"]: (row["unit"], row["note"]) for row in rows}
     assert told == {
@@ -140,7 +140,7 @@ def test_remarks_are_in_the_note_and_units_are_units(asked: Asked) -> None:
 
 @pytest.mark.rule("MACRO-13")
 @pytest.mark.parametrize("code", ["NG", "NGA", "nga"])
-def test_an_indicator_and_a_country_are_its_series_as_of_a_day(asked: Asked, code: str) -> None:
+def test_an_indicator_with_a_country_gives_its_series_as_of_a_day(asked: Asked, code: str) -> None:
     for day in ("2012-09-19", "2012-09-20", "2013-06-28"):
         by_key = asked.get("/v1/macro", series="WDI:NY.GDP.MKTP.CD:NGA", as_of=day)
         found = asked.get("/v1/macro", series="ny.gdp.mktp.cd", country=code, as_of=day)

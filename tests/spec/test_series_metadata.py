@@ -134,7 +134,7 @@ def test_an_indicator_has_the_name_and_unit_of_its_metadata(
 
 @pytest.mark.both_engines
 @pytest.mark.rule("MACRO-10")
-def test_a_series_has_them_of_its_own_source_alone(asked: Asked) -> None:
+def test_a_series_takes_name_and_unit_from_its_own_source_only(asked: Asked) -> None:
     rows: list[dict[str, Any]] = asked.get("/v1/macro", series="TESTX")["data"]
     assert {(row["frequency"], row["unit"]) for row in rows} == {("monthly", "Index 2015=100")}
     listed = {one["series"]: one for one in asked.get("/v1/series", q="TESTX")["data"]}

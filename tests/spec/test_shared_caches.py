@@ -1,4 +1,4 @@
-"""Answers that a shared cache may store, and those it must not."""
+"""Answers that a shared cache may store, and those that it must not."""
 
 import shutil
 from collections import Counter
@@ -24,7 +24,7 @@ FILE = "/open/macro-momentum.parquet"
 
 
 def found(server: LiveServer, path: str) -> str:
-    """The path of a methodology has a version, which the index of problems does not tell."""
+    """The path of a methodology has a version, which the index of problems does not show."""
     if not path.startswith("/methodology/"):
         return path
     row = server.get("/v1/screen?metric=net_margin&limit=1", "sankofa-sandbox").json()["data"][0]
@@ -33,7 +33,7 @@ def found(server: LiveServer, path: str) -> str:
 
 @pytest.mark.rule("CDN-1")
 @every("path", DOCUMENTS)
-def test_documents_may_be_kept_by_all_and_asked_for_again_by_their_tag(server: LiveServer, path: str) -> None:
+def test_documents_may_be_cached_by_all_and_revalidated_by_their_tag(server: LiveServer, path: str) -> None:
     path = found(server, path)
     answer = server.get(path)
     assert answer.status_code == 200
@@ -47,7 +47,7 @@ def test_documents_may_be_kept_by_all_and_asked_for_again_by_their_tag(server: L
 
 
 @pytest.mark.rule("CDN-1")
-def test_nothing_that_is_given_to_a_visitor_or_a_key_is_public(server: LiveServer, paid_key: str) -> None:
+def test_no_answer_to_a_visitor_or_a_key_is_public(server: LiveServer, paid_key: str) -> None:
     for path, key, headers in (
         ("/docs", None, {"cookie": "sankofa_lang=fr"}),
         ("/docs", paid_key, {}),
@@ -62,10 +62,10 @@ def test_nothing_that_is_given_to_a_visitor_or_a_key_is_public(server: LiveServe
 
 
 @pytest.mark.rule("CDN-1")
-def test_a_shared_cache_answers_documents_and_open_files_by_itself_and_passes_keys_on(
+def test_a_shared_cache_serves_documents_and_open_files_and_forwards_keys(
     server: LiveServer, paid_key: str, tmp_path: Path
 ) -> None:
-    """nginx with its cache on, as it comes: it obeys what the service says and nothing else."""
+    """nginx with its default cache, which knows nothing of the service but its header fields."""
     port = free_port()
     configuration = f"""
 proxy_cache_path {tmp_path}/kept keys_zone=kept:1m;
@@ -123,7 +123,7 @@ def test_an_address_gets_two_hundred_401s_a_minute_then_429_for_unknown_keys_onl
     good = live.key("professional")
     statuses: Counter[int] = Counter()
     for n in range(BUDGET + 10):
-        fresh = HTTPConnection("127.0.0.1", live.port, timeout=PATIENCE)  # to whichever worker
+        fresh = HTTPConnection("127.0.0.1", live.port, timeout=PATIENCE)  # from whichever worker
         fresh.request("GET", ENTITY, headers={"X-API-Key": f"guess-{n}"})
         statuses[fresh.getresponse().status] += 1
         fresh.close()
@@ -133,7 +133,7 @@ def test_an_address_gets_two_hundred_401s_a_minute_then_429_for_unknown_keys_onl
     assert refused.headers["content-type"] == "application/problem+json"
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
     assert "RateLimit" not in refused.headers
-    assert live.get(ENTITY).status_code == 401  # no key at all is no guess
+    assert live.get(ENTITY).status_code == 401  # a missing key is not a guess
     assert live.http.post("/mcp", content=b"{}", headers={"X-API-Key": "guess"}).status_code == 429
     assert live.get(ENTITY, good).status_code == 200
     assert live.get(ENTITY, SANDBOX).status_code == 200
@@ -149,7 +149,7 @@ def test_a_message_over_mcp_without_a_good_key_is_counted_in_the_same_budget(ser
 
 
 @pytest.mark.deep
-def test_a_usage_store_that_is_down_leaves_it_at_401(serve: Serve, redis_server: RedisServer) -> None:
+def test_with_the_usage_store_down_a_bad_key_is_still_a_401(serve: Serve, redis_server: RedisServer) -> None:
     live = serve(usagestore=redis_server.url)
     redis_server.kill()
     assert guess(live, 3) == {401: 3}

@@ -133,7 +133,7 @@ def test_an_id_of_a_merged_organisation_answers_too_in_any_case_after_its_prefix
 
 
 @pytest.mark.rule("FACT-3", "FACT-5")
-def test_tender_values_of_every_release_date_and_its_neighbours_are_those_of_a_replay(
+def test_tender_values_match_a_replay_on_every_release_date_and_its_neighbours(
     live: LiveServer, key: str
 ) -> None:
     for day in around():
@@ -142,7 +142,7 @@ def test_tender_values_of_every_release_date_and_its_neighbours_are_those_of_a_r
             assert seen(found, *AMOUNTS) == tender_values(country, str(day)), day
 
 
-def test_awards_of_every_release_date_and_its_neighbours_are_those_of_a_replay(live: LiveServer, key: str):
+def test_awards_match_a_replay_on_every_release_date_and_its_neighbours(live: LiveServer, key: str):
     for day in around():
         for winner, issuer in (("brewer", TICKER), ("bank", BANK_ID)):
             found = rows(live, key, f"entity_id={issuer}&dataset=AF-TENDER&as_of={day}")
@@ -150,7 +150,7 @@ def test_awards_of_every_release_date_and_its_neighbours_are_those_of_a_replay(l
 
 
 @pytest.mark.rule("FACT-4")
-def test_a_tender_value_is_of_the_country_and_an_award_of_its_winner(live: LiveServer, key: str) -> None:
+def test_a_tender_value_belongs_to_the_country_and_an_award_to_its_winner(live: LiveServer, key: str) -> None:
     names = ("entity_id", "entity_name", "country_iso3", "dataset", "measure", "period_type", "license_class")
     assert set(seen(rows(live, key, "country=KEN&dataset=AF-TENDER"), *names)) == {
         ("KEN", "Kenya", "KEN", "AF-TENDER", "tender_value", "tender", "open-government")
@@ -200,7 +200,7 @@ def test_as_of_shows_the_vintage_of_that_day_and_no_annual_indicator(live: LiveS
 
 
 @pytest.mark.rule("FACT-7")
-def test_one_measure_is_the_same_rows_as_among_all(live: LiveServer, key: str) -> None:
+def test_asking_for_one_measure_gives_the_same_rows_as_asking_for_all(live: LiveServer, key: str) -> None:
     for query in QUESTIONS:
         for as_of in ("", "&as_of=2023-03-01", "&as_of=2022-02-01", f"&as_of={datetime.now(UTC).date()}"):
             every = rows(live, key, query + as_of)
@@ -215,7 +215,7 @@ def test_one_measure_is_the_same_rows_as_among_all(live: LiveServer, key: str) -
 
 
 @pytest.mark.rule("MACRO-8")
-def test_a_currency_of_several_countries_is_of_none(live: LiveServer, key: str) -> None:
+def test_a_currency_of_several_countries_belongs_to_none(live: LiveServer, key: str) -> None:
     assert seen(rows(live, key, "entity_id=USA"), "measure") == [("FX.EUR.USD",)] * 2
     assert "FX.EUR.XOF" not in {
         row["measure"] for code in ("SEN", "CIV", "BEN") for row in rows(live, key, f"entity_id={code}")
@@ -246,7 +246,7 @@ def test_a_currency_of_several_countries_is_of_none(live: LiveServer, key: str) 
         ("country=ZA&dataset=AF-MACRO", "country"),
     ],
 )
-def test_a_question_that_cannot_be_is_a_400_that_names_the_parameter(
+def test_an_impossible_question_is_a_400_that_names_the_parameter(
     live: LiveServer, key: str, query: str, parameter: str
 ) -> None:
     answer = live.get(f"/v1/shared/facts?{query}", key)
@@ -272,7 +272,7 @@ def test_a_question_that_cannot_be_is_a_400_that_names_the_parameter(
         f"entity_id={TICKER}&dataset=AF-TENDER&measure=tender_value",
     ],
 )
-def test_what_is_not_held_is_no_rows(live: LiveServer, key: str, query: str) -> None:
+def test_missing_data_gives_no_rows(live: LiveServer, key: str, query: str) -> None:
     body = ask(live, key, query)
     assert (body["data"], body["truncated"]) == ([], False)
     assert body["as_of"]

@@ -46,7 +46,7 @@ FX.USD.ZAR,fx,daily,,2024-02-29,18.5,ZAR,2024-02-29
 
 @pytest.fixture(scope="module")
 def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Tenders of two countries and a few series, served on each engine."""
+    """Tenders of two countries and some series, served on each engine."""
     yield from serve(tmp_path_factory.mktemp("signals"), **engine)
 
 
@@ -104,7 +104,7 @@ def test_rows_have_every_field_and_their_provenance(live: LiveServer, key: str) 
 
 @pytest.mark.rule("SIG-1", "SIG-2", "SIG-4")
 @pytest.mark.parametrize("country", COUNTRIES)
-def test_today_gives_every_closed_month(live: LiveServer, key: str, country: str) -> None:
+def test_without_as_of_every_closed_month_is_served(live: LiveServer, key: str, country: str) -> None:
     rows = told(ask(live, key, f"country={country}&limit=1000"))
     assert rows == expected(country)
     assert {row[6] is None for row in rows} == {True, False}, "with and without a withheld buyer"
@@ -133,7 +133,7 @@ def test_the_country_is_za_unless_named_in_any_case(live: LiveServer, key: str) 
 
 @pytest.mark.rule("SIG-7")
 @pytest.mark.parametrize("category", [category for category in CATEGORIES if category])
-def test_a_category_is_taken_as_published(live: LiveServer, key: str, category: str) -> None:
+def test_a_category_is_matched_as_published(live: LiveServer, key: str, category: str) -> None:
     rows = told(ask(live, key, f"category={quote(category)}&limit=1000"))
     assert rows == [row for row in expected() if row[1] == category] != []
     assert ask(live, key, f"category={quote(category.swapcase())}")["observations"] == []
@@ -154,7 +154,7 @@ def test_a_category_is_taken_as_published(live: LiveServer, key: str, category: 
         ("to=9999-12-31", "0000", "9999"),
     ],
 )
-def test_from_and_to_name_months_by_any_of_their_days(
+def test_from_and_to_may_be_any_day_of_a_month(
     live: LiveServer, key: str, query: str, first: str, last: str
 ) -> None:
     for category in ("", CATEGORIES[1]):

@@ -1,4 +1,4 @@
-"""GET /v1/sources and GET /v1/coverage: whose data it is, and what there is of it."""
+"""GET /v1/sources and GET /v1/coverage: who publishes the data, and how much there is."""
 
 from datetime import date
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_every_source_says_who_publishes_it_and_under_which_licence(server: Live
     by_id = {row["source_id"]: row for row in rows}
     assert by_id["sample-tenders-za"]["countries"] == ["ZA"]
     assert by_id["sample-lei"]["sku"] is None
-    assert by_id["sample-worldbank"]["freshness_days"] is None  # no day of release is evidenced
+    assert by_id["sample-worldbank"]["freshness_days"] is None  # no evidence for the day of release
 
 
 @pytest.mark.rule("SRCS-1")
@@ -95,7 +95,7 @@ def test_coverage_can_be_asked_of_a_country_and_a_dataset(server: LiveServer, pa
 
 
 @pytest.mark.rule("SRCS-3")
-def test_freshness_is_that_of_evidenced_days_and_nothing_is_said_of_what_is_left_out(tmp_path: Path) -> None:
+def test_freshness_uses_only_days_with_evidence(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "home", date(2024, 3, 1))
     desk.home.mkdir(exist_ok=True)
     (desk.home / "sources.toml").write_text(

@@ -1,4 +1,4 @@
-"""The bundled starter world: real African figures, as they were known when."""
+"""The bundled starter world: real African figures as they were known on past days."""
 
 import csv
 import hashlib
@@ -21,7 +21,7 @@ def rows(server: LiveServer, path: str) -> list[dict[str, Any]]:
     return server.rows(path, "sankofa-sandbox")
 
 
-def test_every_bundled_file_is_the_one_that_its_list_names() -> None:
+def test_every_bundled_file_matches_its_list() -> None:
     with (STARTER / "SOURCES.csv").open() as stream:
         for row in csv.DictReader(stream):
             content = (STARTER / row["file"]).read_bytes()
@@ -61,7 +61,7 @@ def test_the_two_bundled_worlds_never_share_an_edition(
     succeed(held, second, "--if-empty")
 
 
-def test_the_starter_world_shows_every_verdict_of_quality(starter_part_server: LiveServer) -> None:
+def test_the_starter_world_has_every_quality_verdict(starter_part_server: LiveServer) -> None:
     for sku in ("AF-FUND", "AF-TENDER", "AF-MACRO"):
         measures = rows(starter_part_server, f"/v1/quality-metrics/{sku}")
         verdicts = {row["status"] for row in measures}

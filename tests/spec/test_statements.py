@@ -30,7 +30,7 @@ def cell(row: dict[str, Any]) -> Cell:
 
 @pytest.mark.rule("STMT-1", "STMT-2")
 @every("issuer", [RETAILER, FILER, ZAR_AND_USD])
-def test_every_line_item_of_a_period_is_there_once_with_a_figure_that_was_reported(
+def test_every_line_item_of_a_period_appears_once_with_a_reported_figure(
     server: LiveServer, paid_key: str, issuer: str
 ) -> None:
     for day in DAYS:
@@ -58,7 +58,9 @@ def hold_against_fundamentals(server: LiveServer, key: str, issuer: str, day: st
 
 @pytest.mark.rule("STMT-2")
 @every("issuer", [RETAILER, FILER, ZAR_AND_USD])
-def test_the_figures_are_those_that_the_metrics_use(server: LiveServer, paid_key: str, issuer: str) -> None:
+def test_statements_show_the_figures_that_the_metrics_use(
+    server: LiveServer, paid_key: str, issuer: str
+) -> None:
     compared = sum(hold_against_metrics(server, paid_key, issuer, day) for day in DAYS)
     assert compared > 20
 
@@ -66,7 +68,7 @@ def test_the_figures_are_those_that_the_metrics_use(server: LiveServer, paid_key
 def hold_against_metrics(server: LiveServer, key: str, issuer: str, day: str) -> int:
     """If a metric takes an item from one figure, the statement shows that figure.
 
-    Of metrics of one year: both ends of an average or a growth rate come by one route, which need not be the
+    Only metrics of one year: averages and growth rates use one route for both years, which need not be the
     first of either.
     """
     rows = statement(server, key, issuer, f"as_of={day}&period_type=FY")
@@ -93,7 +95,7 @@ def _paired(metric: dict[str, Any]) -> bool:
 
 
 @pytest.mark.rule("STMT-1")
-def test_rows_come_as_a_statement_has_them(server: LiveServer, paid_key: str) -> None:
+def test_rows_have_the_order_of_a_statement(server: LiveServer, paid_key: str) -> None:
     rows = statement(server, paid_key, FILER)
     order = [
         (-date.fromisoformat(r["period_end"]).toordinal(), r["period_type"], LINE_ITEMS.index(r["line_item"]))
@@ -103,7 +105,7 @@ def test_rows_come_as_a_statement_has_them(server: LiveServer, paid_key: str) ->
 
 
 @pytest.mark.rule("STMT-3")
-def test_kind_and_period_type_keep_their_rows(server: LiveServer, paid_key: str) -> None:
+def test_kind_and_period_type_filter_the_rows(server: LiveServer, paid_key: str) -> None:
     rows = statement(server, paid_key, FILER)
     for kind in ("income", "balance", "cash"):
         own = [row for row in rows if statement_kind(row["line_item"]) == kind]
@@ -148,7 +150,7 @@ def test_line_items_narrow_a_statement_to_the_same_figures(
 
 
 @pytest.mark.rule("STMT-5")
-def test_an_id_that_nobody_has_is_not_found(server: LiveServer, paid_key: str) -> None:
+def test_an_unknown_id_is_not_found(server: LiveServer, paid_key: str) -> None:
     for unknown in ("DC000000000000000000000000", "a.b", "JSE:NOBODY"):
         assert server.get(f"/v1/statements/{unknown}", paid_key).status_code == 404
     assert statement(server, paid_key, FILER, "as_of=1990-01-01") == []

@@ -61,7 +61,7 @@ def timed(server: LiveServer, path: str, key: str | None = None) -> tuple[httpx.
 
 
 def until(server: LiveServer, path: str, status: int, key: str | None = None) -> httpx.Response:
-    """Asks until the answer has this status."""
+    """Ask until the answer has this status."""
     deadline = time.monotonic() + PATIENCE
     while (answer := server.get(path, key)).status_code != status:
         assert time.monotonic() < deadline, answer.text
@@ -71,7 +71,7 @@ def until(server: LiveServer, path: str, status: int, key: str | None = None) ->
 
 def assert_degraded(server: LiveServer, failing: set[str]) -> None:
     until(server, "/v1/status", 503)
-    time.sleep(0.3)  # the answer is shared for a quarter of a second
+    time.sleep(0.3)  # answers are shared for a quarter of a second
     answer, took = timed(server, "/v1/status")
     assert took < STATUS_BOUND
     assert answer.status_code == 503
@@ -145,13 +145,13 @@ def test_a_frozen_or_dead_store_is_named_and_the_service_recovers_by_itself(
 
 
 def publish_some(home: Path, **settings: str) -> None:
-    """The registers and the filings of the sample world: all that is asked for here."""
+    """Publish only the registers and the filings of the sample world, which suffice here."""
     for source in ("lei", "filings"):
         succeed(home, "ingest", f"sample-{source}", SAMPLE / source, **settings)
     succeed(home, "publish", **settings)
 
 
-def test_a_frozen_key_store_holds_up_no_open_path(own_home: Path, redis_server: RedisServer) -> None:
+def test_a_frozen_key_store_delays_no_open_path(own_home: Path, redis_server: RedisServer) -> None:
     with on_redis(own_home, redis_server, "keystore", "usagestore") as live:
         redis_server.freeze()
         for path in ("/health", "/openapi.json", "/problems/not-found"):
@@ -160,7 +160,7 @@ def test_a_frozen_key_store_holds_up_no_open_path(own_home: Path, redis_server: 
 
 
 @pytest.mark.rule("CLI-3")
-def test_the_command_reads_what_the_page_reads(sample_home: Path, redis_server: RedisServer) -> None:
+def test_the_command_and_the_page_read_the_same_status(sample_home: Path, redis_server: RedisServer) -> None:
     well = succeed(sample_home, "status", keystore=redis_server.url)
     assert [line.split()[:2] for line in well.stdout.splitlines()] == [
         [name, "ok"] for name in ("datastore", "keystore", "usagestore")

@@ -1,4 +1,4 @@
-"""A successor leads to its predecessor's figures by a link; the two are never one."""
+"""A successor links to its predecessor's figures; the two are never merged."""
 
 import json
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 
 
 @pytest.mark.rule("ENT-8")
-def test_a_ticker_leads_to_the_successor_and_from_there_to_the_figures(asked: Asked) -> None:
+def test_a_ticker_leads_to_the_successor_which_links_to_the_figures(asked: Asked) -> None:
     (match,) = asked.get("/v1/crosswalk", id_type="ticker", id_value="NYSE:NEWG")["data"]
     body = asked.get(f"/v1/entities/{match['service_id']}")
     assert body["data"][0]["legal_name"] == "New Gold plc"
@@ -62,7 +62,7 @@ def test_a_ticker_leads_to_the_successor_and_from_there_to_the_figures(asked: As
     assert (before["successor"], before["predecessors"]) == (match["service_id"], [])
     assert before["data"][0]["country"] == "ZA"
     assert asked.get(f"/v1/fundamentals/{service_id(OLD)}")["count"] == 1
-    assert asked.get(f"/v1/entities/{service_id(OTHER)}")["successor"] is None  # of nobody held
+    assert asked.get(f"/v1/entities/{service_id(OTHER)}")["successor"] is None  # of nobody in the data
 
 
 @pytest.mark.rule("ENT-8")
@@ -91,7 +91,7 @@ def test_the_pages_of_both_link_to_each_other(asked: Asked) -> None:
 
 
 @pytest.mark.rule("PROV-4")
-def test_the_attribution_is_that_of_the_entry_word_for_word(asked: Asked) -> None:
+def test_the_attribution_equals_that_of_the_registry_entry(asked: Asked) -> None:
     (source,) = [one for one in asked.get("/v1/sources")["data"] if one["source_id"] == "figures"]
     assert source["attribution"] == "As the filing says: (c) Issuers."
     notice = asked.get(f"/v1/fundamentals/{service_id(OLD)}")["_license"]

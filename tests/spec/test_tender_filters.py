@@ -1,4 +1,4 @@
-"""The filters of /v1/tenders and search_tenders, each pair compared with a plain reading of all rows."""
+"""The filters of /v1/tenders and search_tenders; each pair is compared with a simple reference."""
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -96,7 +96,7 @@ CASES = [(name, value, passes) for name, cases in FILTERS.items() for value, pas
 
 
 @pytest.mark.rule("TEND-11")
-def test_every_pair_of_filters_gives_the_rows_of_a_plain_reading(market: Asked) -> None:
+def test_every_pair_of_filters_matches_a_simple_reference(market: Asked) -> None:
     every = {country: market.tenders(country=country) for country in ("ZA", "KE")}
     ids = {row["buyer_service_id"] for row in every["ZA"]} - {None}
     assert len(ids) == 1
@@ -123,7 +123,7 @@ def test_every_pair_of_filters_gives_the_rows_of_a_plain_reading(market: Asked) 
         {"supplier": ROADS, "query": "road"},
     ],
 )
-def test_pages_of_a_filtered_list_are_those_of_the_whole(market: Asked, filters: Json, limit: int) -> None:
+def test_pages_of_a_filtered_list_add_up_to_the_list(market: Asked, filters: Json, limit: int) -> None:
     whole = market.tenders(**filters)
     pages = list(market.walk(limit=limit, **filters))
     assert [row for page in pages for row in page["data"]] == whole
@@ -138,7 +138,7 @@ def test_pages_of_a_filtered_list_are_those_of_the_whole(market: Asked, filters:
 
 
 @pytest.mark.rule("TEND-7")
-def test_a_compact_row_has_its_closing_and_the_beginning_of_its_description(market: Asked) -> None:
+def test_a_compact_row_has_its_deadline_and_the_beginning_of_its_description(market: Asked) -> None:
     full = market.tenders()
     compact = market.tenders(detail="compact")
     assert [{k: v for k, v in row.items() if k != "release"} for row in full] == compact
@@ -155,7 +155,7 @@ def test_a_compact_row_has_its_closing_and_the_beginning_of_its_description(mark
     assert (ends, closing) == ("2025-02-02T23:30:00-02:00", "2025-02-03T01:30:00Z")
 
 
-def test_a_locked_view_filters_what_was_released_by_then(market: Asked) -> None:
+def test_a_locked_view_filters_only_earlier_releases(market: Asked) -> None:
     for filters in ({"status": "active"}, {"to": "2024-12-31", "min_value": "1"}, {"buyer": CITY["name"]}):
         shown = market.get("/at/2024-06-10/v1/tenders", limit=10000, **filters)["data"]
         expected = [row for row in market.tenders(**filters) if row["release_date"][:10] <= "2024-06-10"]
@@ -163,7 +163,7 @@ def test_a_locked_view_filters_what_was_released_by_then(market: Asked) -> None:
         assert shown
 
 
-def test_a_filter_that_nothing_passes_says_so(market: Asked) -> None:
+def test_a_filter_without_matches_says_so(market: Asked) -> None:
     body = market.get("/v1/tenders", supplier="Nobody of that name Ltd")
     assert (body["data"], body["absent"]["reason"]) == ([], "no_match")
     assert "`supplier`" in body["absent"]["detail"]

@@ -187,7 +187,7 @@ def test_a_name_of_another_country_resolves_to_nobody(market: Asked) -> None:
 
 
 @pytest.mark.rule("GATE-2")
-def test_an_lei_without_a_record_or_of_a_sole_proprietor_proves_nothing(market: Asked) -> None:
+def test_an_lei_without_a_record_or_with_a_sole_proprietor_proves_nothing(market: Asked) -> None:
     names = {row["name"] for row in market.parties()}
     assert not {"Somebody Somewhere", "Quentin Zebulon Marchbanks"} & names
     assert market.tender("unknown-lei")["withheld_parties"] == 1
@@ -201,7 +201,7 @@ def test_releases_are_counted_by_name_and_role(market: Asked) -> None:
 
 
 @pytest.mark.rule("PART-1")
-def test_most_releases_come_first_and_then_names(market: Asked) -> None:
+def test_parties_are_ordered_by_releases_and_then_by_name(market: Asked) -> None:
     rows = [
         (-row["release_count"], row["name"], row["role"], row["country"] or "") for row in market.parties()
     ]
@@ -213,7 +213,7 @@ ROLES = (None, "buyer", "supplier", "SUPPLIER", "proveedor", "procuringEntity", 
 
 
 @pytest.mark.rule("PART-1")
-def test_filters_in_every_combination_give_exactly_the_rows_that_meet_them_all(market: Asked) -> None:
+def test_every_combination_of_filters_gives_exactly_the_matching_rows(market: Asked) -> None:
     everything = market.parties()
     ids = (None, sid(market, BREWER), sid(market, BREWER).lower(), sid(market, TWIN_ONE), NOBODY)
     met = 0

@@ -15,7 +15,7 @@ from tests.spec.tender_market import market as market
 @pytest.mark.rule("MCP-10")
 @pytest.mark.parametrize("filters", [{}, {"query": "road"}, {"from_date": "2024-03-05"}])
 @pytest.mark.parametrize("limit", [1, 7, 50])
-def test_the_tool_walks_the_tenders_of_every_country_newest_first(
+def test_the_tool_pages_through_every_country_newest_first(
     market: Asked, filters: dict[str, str], limit: int
 ) -> None:
     def one_country(country: str) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def test_a_query_without_any_word_finds_nothing_rather_than_everything(market: A
 
 
 @pytest.mark.rule("TEND-9")
-def test_a_process_is_walked_page_by_page_and_its_cursor_is_bound_to_it(plain_desk: Desk) -> None:
+def test_a_process_can_be_paged_and_its_cursor_is_bound_to_it(plain_desk: Desk) -> None:
     days = [f"2025-0{n}-01T00:00:00Z" for n in range(1, 6)]
     process = [release("long", day, id=f"long-{n}") for n, day in enumerate(days)]
     plain_desk.ingest("portal-za", "za.json", package(*process, release("other", "2025-03-02T00:00:00Z")))
@@ -108,7 +108,7 @@ def test_a_cursor_of_a_withdrawn_edition_leads_to_no_withdrawn_row(plain_desk: D
 
 
 @pytest.mark.rule("SET-4")
-def test_a_cursor_outlives_a_restart(plain_desk: Desk) -> None:
+def test_a_cursor_survives_a_restart(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
     desk.publish()

@@ -13,7 +13,7 @@ from tests.spec.tender_market import market as market
 
 
 @pytest.mark.rule("TEND-7")
-def test_a_row_has_every_field_and_they_say_what_the_release_says(market: Asked) -> None:
+def test_a_row_has_every_field_with_the_values_of_the_release(market: Asked) -> None:
     row = market.tender("complete")
     assert set(row) == FIELDS
     assert all(set(other) == FIELDS for other in market.tenders())
@@ -45,7 +45,7 @@ def test_a_row_has_every_field_and_they_say_what_the_release_says(market: Asked)
 
 
 @pytest.mark.rule("FIG-2")
-def test_a_release_with_nothing_but_its_keys_has_nulls(market: Asked) -> None:
+def test_a_release_with_only_its_keys_has_nulls(market: Asked) -> None:
     row = market.tender("nothing")
     empty = "title category procurement_method status value_amount value_currency buyer_name".split()
     assert [row[field] for field in empty] == [None] * len(empty)
@@ -83,7 +83,7 @@ def test_rows_come_newest_first_and_then_by_ocid_and_release_id(market: Asked) -
 
 
 @pytest.mark.rule("TEND-1")
-def test_the_country_is_za_where_none_is_asked_for(market: Asked) -> None:
+def test_the_default_country_is_za(market: Asked) -> None:
     assert {row["country"] for row in market.tenders()} == {"ZA"}
     assert market.tenders() == market.tenders(country="za")
 

@@ -1,4 +1,4 @@
-"""Terminal manners: a statement in the terminal, completion, and a HOME that is not there."""
+"""The terminal: statements, completion, and a HOME that does not exist."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ def test_a_figure_in_another_currency_than_the_heading_has_its_unit_beside_it(tm
 
 
 @pytest.mark.rule("WEB-11")
-def test_a_company_that_nobody_knows_is_an_error_of_one_line(sample_home: Path) -> None:
+def test_an_unknown_company_is_an_error_of_one_line(sample_home: Path) -> None:
     refused = run(sample_home, "show", "zzqqxx")
     assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
     refused = run(sample_home, "show", RIFTLINE, "--as-of", "2999-01-01")
@@ -79,7 +79,7 @@ LISTS = [("editions",), ("keys", "list"), ("domains", "list"), ("sources",)]
 
 @pytest.mark.rule("WEB-12")
 @pytest.mark.parametrize("command", [*READING, ("backup", "{tmp}/saved"), ("keys", "revoke", "k")])
-def test_a_mistyped_home_is_told_of_and_no_new_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_mistyped_home_is_an_error_and_not_a_new_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
     home = tmp_path / "mistyped"
     told = run(home, *(part.format(tmp=tmp_path) for part in command))
     assert "Traceback" not in told.stderr
@@ -90,7 +90,7 @@ def test_a_mistyped_home_is_told_of_and_no_new_folder(tmp_path: Path, command: t
 
 
 def asked_for_status(home: Path) -> None:
-    """Leave the key store as a server does that was only asked for its status: there, and without records."""
+    """Create a key store as a server leaves it that was only asked for its status: without records."""
 
     async def ask() -> None:
         store = open_keyvalue(f"embedded:{home}/keys")
@@ -103,7 +103,7 @@ def asked_for_status(home: Path) -> None:
 
 @pytest.mark.rule("WEB-12")
 @pytest.mark.parametrize("command", READING)
-def test_a_command_that_reads_creates_nothing(tmp_path: Path, sample_home: Path, command: tuple[str, ...]):
+def test_reading_commands_create_nothing(tmp_path: Path, sample_home: Path, command: tuple[str, ...]):
     (tmp_path / "empty").mkdir()
     copied = Path(shutil.copytree(sample_home, tmp_path / "copied"))
     asked_for_status(copied)
@@ -131,7 +131,7 @@ def test_tables_have_headings_in_a_pipe_too(sample_home: Path, command: tuple[st
     assert "\x1b" not in listed.stdout, "no colour but on a terminal"
 
 
-def test_commands_are_completed_by_the_shell() -> None:
+def test_the_shell_completes_commands() -> None:
     environment = {"_SANKOFA_COMPLETE": "bash_complete", "COMP_WORDS": "sankofa edi", "COMP_CWORD": "1"}
     done = subprocess.run([COMMAND], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "plain,editions"

@@ -1,4 +1,4 @@
-"""The envelope says if rows were left out, and the day that gives the same rows again."""
+"""The envelope says whether rows were left out, and which day gives the same rows again."""
 
 import shutil
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ def sample(live: LiveServer) -> str:
     return live.key("sample", "--per-minute", "100000")
 
 
-def test_every_operation_is_asked_something() -> None:
+def test_every_operation_has_a_question() -> None:
     assert {operation.name for operation in operations()} == set(QUESTIONS)
 
 
@@ -123,7 +123,7 @@ def tool(live: LiveServer, key: str, operation: Operation, question: dict[str, s
 
 @pytest.fixture(scope="module")
 def everything(live: LiveServer) -> Iterator[LiveServer]:
-    """The same keys, without the limits."""
+    """The same keys without the limits."""
     with LiveServer(live.home, rows_paid="1000000", mcp_answer_bytes=UNBOUNDED) as whole:
         yield whole
 
@@ -148,12 +148,12 @@ TOOLS = [
 
 
 def most(operation: Operation, limit: int) -> int:
-    """The limit, as far as the operation takes it: a lookup gives 20 matches at most."""
+    """The largest limit that the operation takes: a lookup gives 20 matches at most."""
     return min(limit, 20) if operation.path == "/v1/crosswalk" else limit
 
 
 def limits(total: int) -> list[int]:
-    """Around the count, around the ceiling, and far above both."""
+    """Around the count, around the maximum, and far above both."""
     wanted = {1, total, CEILING + 1}
     if ALL_ROUNDS:
         wanted |= {2, total - 1, total + 1, CEILING - 1, CEILING, 10 * CEILING, 10**9}
@@ -185,7 +185,7 @@ def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
         "find_by_identifier",
         "get_changes",
         "get_panel",
-    ):  # which the sample tier pays for
+    ):  # the sample tier would have to pay for it
         preview = ask(live, sample, operation, question)
         answers.append(preview)
     if "limit" in operation.query:
@@ -200,7 +200,7 @@ def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
             "get_entity_history",
             "get_export",
             "get_usage",
-        ):  # the free first; each server by its address; it tells the time
+        ):  # free ones first; each server has its own address; it contains the time
             assert answer[operation.rows_under] == every[: answer["count"]]
         if answer is preview and operation.name != "search_tenders":
             assert answer.get("next_cursor") is None, "a sample key walks tenders only"
@@ -210,7 +210,7 @@ def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
 
 @pytest.mark.rule("ENV-2")
 @pytest.mark.parametrize(("operation", "question"), TOOLS)
-def test_a_tool_says_so_too(
+def test_a_tool_says_whether_rows_were_left_out(
     live: LiveServer, everything: LiveServer, paid: str, operation: Operation, question: dict[str, str]
 ) -> None:
     if "limit" not in operation.parameters:
@@ -227,7 +227,7 @@ def test_a_tool_says_so_too(
 
 @pytest.mark.rule("ENV-2", "PAR-6", "PAR-12")
 @pytest.mark.parametrize("operation", [o for o in endpoints() if "cursor" in o.query], ids=lambda o: o.name)
-def test_pages_are_the_rows_of_one_answer_and_all_but_the_last_are_truncated(
+def test_pages_add_up_to_one_answer_and_all_but_the_last_are_truncated(
     everything: LiveServer, paid: str, operation: Operation
 ) -> None:
     question = QUESTIONS[operation.name][0]
@@ -244,7 +244,7 @@ def test_pages_are_the_rows_of_one_answer_and_all_but_the_last_are_truncated(
         assert [row for page in pages for row in page[operation.rows_under]] == whole[operation.rows_under]
 
 
-def test_a_search_for_words_that_many_have_and_none_together_is_not_truncated(live: LiveServer, paid: str):
+def test_a_search_without_a_match_for_all_words_is_not_truncated(live: LiveServer, paid: str):
     (operation,) = [o for o in operations() if o.name == "search_tenders"]
     found = tool(live, paid, operation, {"query": "road maintenance"})
     none = tool(live, paid, operation, {"query": "road zzyzx"})
@@ -265,7 +265,7 @@ def test_the_day_of_the_envelope_sent_back_gives_the_same_rows(
         return
     again = ask(live, paid, operation, {**question, "as_of": first["as_of"]})
     for answer in (first, again):
-        answer.pop("next_cursor", None)  # of the dated facts of a country, a list of its own
+        answer.pop("next_cursor", None)  # dated facts of a country are a separate list
     assert again == first
     assert question.get("as_of", first["as_of"]) == first["as_of"]
 

@@ -1,4 +1,4 @@
-"""The vault: what came in is there as it came, damage is named, and the ledger can be rebuilt from it."""
+"""The vault stores files as they came, names damaged ones, and can rebuild the ledger."""
 
 import base64
 import json
@@ -48,7 +48,7 @@ def test_the_ledger_is_rebuilt_from_the_vault_alone_with_the_same_edition(desk: 
 
 
 @pytest.mark.rule("VLT-3", "VLT-4")
-def test_of_files_that_name_people_only_the_hash_is_kept_and_replay_says_so(plain_desk: Desk) -> None:
+def test_files_that_name_people_are_kept_as_hashes_and_replay_says_so(plain_desk: Desk) -> None:
     desk = plain_desk
     ingest_some(desk)
     assert sorted(path.suffix for path in objects(desk)) == [".rows", ".zst", ".zst"], "the same bytes once"
@@ -60,7 +60,7 @@ def test_of_files_that_name_people_only_the_hash_is_kept_and_replay_says_so(plai
 
 
 @pytest.mark.rule("VLT-4")
-def test_with_a_key_they_are_encrypted_private_and_removed_in_time(plain_desk: Desk) -> None:
+def test_with_a_key_files_that_name_people_are_encrypted_and_removed_in_time(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.settings["vault_key"] = KEY
     desk.ingest("portal-za", f"{PERSON}.json", named_release())

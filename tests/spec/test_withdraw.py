@@ -17,7 +17,7 @@ from tests.spec.tender_market import wait_for_edition
 
 
 @pytest.mark.rule("ING-9", "ING-10")
-def test_only_with_everywhere_kept_editions_that_hold_it_are_withdrawn(plain_desk: Desk) -> None:
+def test_kept_editions_are_withdrawn_only_with_everywhere(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "good.json", package(release("good")))
     good = desk.publish()
@@ -55,7 +55,7 @@ RECORDS = {"version": "1.1", "records": [{"ocid": one["ocid"], "releases": [one]
 
 @pytest.mark.both_engines
 @pytest.mark.rule("ING-9", "ING-10")
-def test_a_source_is_withdrawn_with_its_unchanged_files_though_nothing_else_is_left(desk: Desk) -> None:
+def test_a_source_is_withdrawn_even_if_nothing_else_is_left(desk: Desk) -> None:
     assert desk.ingest("portal-za", "ocds.json", package(*OVERLAP))["appended"] == 3
     assert desk.ingest("portal-za", "records.json", RECORDS)["unchanged"] == 3
     before = desk.publish()
@@ -83,7 +83,7 @@ def test_a_source_is_withdrawn_with_its_unchanged_files_though_nothing_else_is_l
 
 @pytest.mark.both_engines
 @pytest.mark.rule("ING-9")
-def test_rows_that_another_file_gives_too_stay_and_are_that_files(desk: Desk) -> None:
+def test_rows_that_another_file_has_too_stay_and_name_that_file(desk: Desk) -> None:
     """The other file was unchanged; a copy under another name is another file."""
     desk.ingest("portal-za", "ocds.json", package(*OVERLAP))
     desk.ingest("portal-za", "records.json", RECORDS)
@@ -113,7 +113,7 @@ def test_rows_that_another_file_gives_too_stay_and_are_that_files(desk: Desk) ->
 
 @pytest.mark.deep
 @pytest.mark.rule("ING-9")
-def test_a_restored_home_knows_what_was_withdrawn(plain_desk: Desk, tmp_path: Path) -> None:
+def test_a_restored_home_remembers_withdrawals(plain_desk: Desk, tmp_path: Path) -> None:
     desk = plain_desk
     desk.ingest("portal-ke", "ke.json", package(release("k")))
     desk.ingest("portal-za", "ocds.json", package(*OVERLAP))
@@ -145,7 +145,7 @@ def test_a_restored_home_knows_what_was_withdrawn(plain_desk: Desk, tmp_path: Pa
         ],
     ),
 )
-def test_a_withdrawal_of_nothing_is_refused_and_leaves_nothing(
+def test_a_withdrawal_that_matches_nothing_is_refused(
     plain_desk: Desk, arguments: tuple[str, ...], said: str
 ) -> None:
     plain_desk.ingest("portal-za", "a.json", package(release("a")))
@@ -157,7 +157,7 @@ def test_a_withdrawal_of_nothing_is_refused_and_leaves_nothing(
 
 
 @pytest.mark.rule("ENT-1", "ING-9")
-def test_an_organisation_keeps_its_id_though_the_identifier_it_was_issued_from_is_withdrawn(
+def test_an_organisation_keeps_its_id_after_its_first_identifier_is_withdrawn(
     tmp_path: Path,
 ) -> None:
     home, links, figures = tmp_path / "home", tmp_path / "links.csv", tmp_path / "figures.csv"
@@ -169,7 +169,7 @@ def test_an_organisation_keeps_its_id_though_the_identifier_it_was_issued_from_i
     )
 
     def held() -> tuple[str, list[str], int]:
-        """The id of the one issuer, the kinds of its identifiers, and how many have the LEI."""
+        """The id of the single issuer, the kinds of its identifiers, and how many have the LEI."""
         with LiveServer(home) as server:
             key = server.key("starter")
             (row,) = server.get("/v1/issuers", key).json()["data"]

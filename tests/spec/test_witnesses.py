@@ -1,5 +1,6 @@
-"""Witnesses cosign the checkpoint of the log. The witness here is written from the C2SP texts (tlog-witness,
-tlog-cosignature) and keeps its own state."""
+"""Witnesses cosign the checkpoint of the log. The witness here is written from the C2SP texts
+(tlog-witness, tlog-cosignature) and keeps its own state.
+"""
 
 import base64
 import hashlib
@@ -60,7 +61,7 @@ class Witness:
         return 200, self._twist(f"— witness.example {payload}\n")
 
     def check(self, note: bytes) -> None:
-        """The note has its cosignature. Raises InvalidSignature or ValueError."""
+        """Check its cosignature on the note. Raises InvalidSignature or ValueError."""
         text, _, lines = note.decode().partition("\n\n")
         (line,) = [one for one in lines.splitlines() if one.startswith("— witness.example ")]
         payload = base64.b64decode(line.rpartition(" ")[2])
@@ -81,7 +82,7 @@ class Witness:
 
 
 def is_consistent(old: int, new: int, old_root: bytes, new_root: bytes, proof: list[bytes]) -> bool:
-    """RFC 9162, 2.1.4.2, where there is something to prove."""
+    """RFC 9162, 2.1.4.2, for sizes with something to prove."""
     if old in (0, new):
         return not proof and (old == 0 or old_root == new_root)
     try:
@@ -138,7 +139,7 @@ def test_a_witness_cosigns_the_log_as_it_grows(plain_desk: Desk, tmp_path: Path)
 
 
 @pytest.mark.rule("LOG-11")
-def test_a_cosignature_that_is_no_line_of_a_note_does_not_break_the_checkpoint(plain_desk: Desk) -> None:
+def test_a_malformed_cosignature_does_not_break_the_checkpoint(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "a.json", package(release("a")))
     desk.publish()
@@ -154,11 +155,11 @@ def test_a_cosignature_that_is_no_line_of_a_note_does_not_break_the_checkpoint(p
         assert opened_checkpoint(checkpoint.read_bytes(), vkey)[1] == witness.size
         assert desk.command("editions", "verify").returncode == 0
         if name == "bits":
-            witness.check(checkpoint.read_bytes())  # written as base64 is
+            witness.check(checkpoint.read_bytes())  # in the alphabet of base64
 
 
 def with_spare_bits_set(line: str) -> str:
-    """A line whose base64 ends in bits that stand for nothing."""
+    """A line whose base64 ends in unused bits that are set."""
     assert line.endswith("==\n")
     return line[:-4] + chr(ord(line[-4]) + 1) + "==\n"
 
@@ -166,7 +167,7 @@ def with_spare_bits_set(line: str) -> str:
 @pytest.mark.ci
 @pytest.mark.rule("LOG-11")
 @pytest.mark.limit("answer of a witness", "time for an answer of a witness")
-def test_a_witness_that_is_down_or_wrong_stops_nothing(plain_desk: Desk) -> None:
+def test_a_missing_or_wrong_witness_stops_nothing(plain_desk: Desk) -> None:
     desk = plain_desk
     wrong = [
         Witness(says="silent"),

@@ -1,4 +1,4 @@
-"""/worldbank/v2: wbgapi and wbdata, unmodified, get the annual values, and inside /at/ those of the day."""
+"""/worldbank/v2: wbgapi and wbdata, unmodified, get the annual values, and under /at/ those of the day."""
 
 import importlib
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def key(live: LiveServer) -> str:
 
 
 def expected(live: LiveServer, key: str, at: date | None) -> Values:
-    """As /v1/macro answers."""
+    """The answer of /v1/macro."""
     if at is None:
         rows = live.get(f"/v1/macro?indicator={GDP}", key).json()["data"]
         return {(row["country_iso3"], row["year"]): row["value"] for row in rows}
@@ -58,7 +58,7 @@ DAYS = (None, *CAPTURES, date(2014, 1, 1))
 @pytest.mark.rule("DIAL-1")
 @pytest.mark.parametrize("at", DAYS)
 def test_wbgapi_gets_the_values(live: LiveServer, key: str, at: date | None) -> None:
-    wb: Any = importlib.reload(wbgapi)  # which caches what it was told
+    wb: Any = importlib.reload(wbgapi)  # it caches answers
     wb.endpoint = root(live, at)
     wb.get_options = {"headers": {"X-API-Key": key}}
     own = expected(live, key, at)
@@ -124,7 +124,7 @@ def test_pages_and_the_sample_tier(live: LiveServer, key: str) -> None:
         cut = few.get(path, few.key("sample"))
         assert cut.status_code == 402
         assert "message" in cut.json()[0]
-        # a few of many years are not cut
+        # a short list over many years is not truncated
         years = f"{first[0]['date']}:{first[0]['date']}"
         one = few.get(f"{path.replace('all', first[0]['countryiso3code'])}&date={years}", few.key("sample"))
         assert [row["value"] for row in one.json()[1]] == [first[0]["value"]]

@@ -1,9 +1,9 @@
-"""Two ledgers that agree up to a day: the sample world cut at that day, and with everything that came later.
+"""Two ledgers that agree up to a day: the sample world cut at that day, and with all later data.
 
-Both have releases whose parties later organisations could be taken for, too. The second one also has a
-renamed organisation, a new one with figures and releases, namesakes, a new series, restated figures and
-sources of its own. Rows of every kind were in it, from before the day too, and were withdrawn: of a row that
-is gone no view shows anything, so the first ledger never had them.
+Both also have releases whose parties could be mistaken for later organisations. The second one adds a renamed
+organisation, a new one with figures and releases, namesakes, a new series, restated figures and its own
+sources. It also had rows of every kind, some from before the day, that were withdrawn: no view shows a
+withdrawn row, so the first ledger never had them.
 """
 
 import csv
@@ -42,7 +42,7 @@ Rows = list[list[str]]
 def publish_both(folder: Path, day: str, **engine: str) -> None:
     """Publish the ledger in `short/home`, and the longer one in `long/home` on an engine.
 
-    Each takes the files in by itself: the instants and the order of the captures differ.
+    Each ingests the files itself, so the instants and the order of the captures differ.
     """
     before, after = folder / "before", folder / "after"
     split(SAMPLE, day, before, after)
@@ -51,7 +51,7 @@ def publish_both(folder: Path, day: str, **engine: str) -> None:
     _take(short, before)
     _run(short, "publish", "--despite-floors")
     long.mkdir(parents=True, mode=0o700)
-    for secret in short.glob("*-secret"):  # a cursor is the same text
+    for secret in short.glob("*-secret"):  # equal secrets make equal cursors
         shutil.copy(secret, long)
     (long / "sources.toml").write_text(_SOURCES)
     later_events(after)
@@ -87,7 +87,7 @@ def _run(home: Path, *arguments: str | Path, **settings: str) -> None:
 
 
 def split(world: Path, day: str, before: Path, after: Path) -> None:
-    """Write what was public on the day into one folder, and the rest into another."""
+    """Write the data that was public on the day into one folder, and the rest into another."""
     for path in (p for p in sorted(world.rglob("*")) if p.is_file() and p.parent != world):
         kind = path.relative_to(world).parts[0]
         if kind == "fx":  # twenty thousand rates would take long to publish
@@ -158,10 +158,10 @@ def _split_facts(path: Path, day: str, before: Path, after: Path) -> None:
 
 
 NAMES: Final = {
-    "TWIN": "Twin Sample Works Limited",  # somebody of the same name comes later
+    "TWIN": "Twin Sample Works Limited",  # a namesake comes later
     "AWARDED": "Awarded Sample Builders Limited",  # reports figures later, and is listed
-    "NEAR": "The Nearly Sample Quarries Limited",  # somebody is later called as releases write it
-    "TAKER": "Earlier Sample Name Limited",  # takes the name of a party later
+    "NEAR": "The Nearly Sample Quarries Limited",  # is later renamed to the name in releases
+    "TAKER": "Earlier Sample Name Limited",  # later takes the name of a party
 }
 PARTIES: Final = (
     *("Twin Sample Works Limited", "Awarded Sample Builders Limited", "Nearly Sample Quarries Ltd"),
@@ -225,10 +225,10 @@ def _release(
 def later_events(folder: Path) -> None:
     """A new name, a new organisation with figures, releases and a listing, a new series, and restatements.
 
-    Namesakes of parties of before, and figures and numbers of such parties.
+    Also namesakes of earlier parties, and figures and numbers of such parties.
     """
     namesakes = {lei("TWINTWO"): NAMES["TWIN"], lei("NEARTWO"): PARTIES[2], lei("TAKER"): PARTIES[3]}
-    numbers = [REGISTERED[0], "2015/500001/07", "2015/500002/07"]  # the first is that of its namesake
+    numbers = [REGISTERED[0], "2015/500001/07", "2015/500002/07"]  # the first belongs to its namesake
     _write(folder / "lei" / "20260602-parties.csv", _register(namesakes, "2026-06-01T00:00:00Z", numbers))
     later = NUMBERS | {PARTIES[4]: "PVT-NUMBERED1", "Another Sample Limited": NUMBERS[PARTIES[6]]}
     _release(folder, "later-parties", ["2026-05-15"], (*PARTIES[:6], "Another Sample Limited"), later)
@@ -244,7 +244,7 @@ def later_events(folder: Path) -> None:
     new[0], new[name] = NEW, "Quagga Newcomer Limited"
     new[header.index("Entity.RegistrationAuthority.RegistrationAuthorityEntityID")] = "2026/111111/07"
     new[updated] = new[-1] = "2026-05-01T00:00:00Z"
-    buyer = [*new]  # named by releases long before it is registered
+    buyer = [*new]  # releases name it long before it is registered
     buyer[0], buyer[name] = BUYER, "Kenya Sample Roads Authority"
     for column in ("LegalAddress.Country", "HeadquartersAddress.Country", "LegalJurisdiction"):
         buyer[header.index(f"Entity.{column}")] = "KE"
@@ -274,7 +274,7 @@ _LISTED: Final = "entity,id_type,id_value,registry,legal_name,from\n"
 
 
 def withdrawn_files(folder: Path) -> None:
-    """Figures, an organisation, a series, a release and identifiers of before the day."""
+    """Figures, an organisation, a series, a release and identifiers from before the day."""
     header, *rows = list(csv.reader((SAMPLE / "lei" / "golden-copy.csv").read_text().splitlines()))
     record = [*next(row for row in rows if row[0] == RENAMED)]
     record[0], record[header.index("Entity.LegalName")] = GONE, "Gone Sample Mills Limited"

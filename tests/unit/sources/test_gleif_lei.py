@@ -344,6 +344,8 @@ def test_a_reply_of_the_api_is_read(read: Read, written: Written) -> None:
         ("a.json", '{"errors": [{"status": "404"}]}', "this is an error reply"),
     ],
 )
-def test_another_file_is_refused(read: Read, written: Written, name: str, content: str, reason: str) -> None:
+def test_a_file_of_another_format_is_refused(
+    read: Read, written: Written, name: str, content: str, reason: str
+) -> None:
     with pytest.raises(FormatError, match=rf"^{name}: expected a LEI-ISIN relationship CSV.*; {reason}"):
         read("gleif-isin", written(name, content))

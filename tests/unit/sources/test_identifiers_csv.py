@@ -288,6 +288,6 @@ def test_a_job_without_an_answer_is_rejected_in_the_words_of_the_reply(read: Rea
         ('{"data": [{"type": "isins"}]}', "other JSON"),
     ],
 )
-def test_another_file_is_refused(read: Read, written: Written, content: str, reason: str) -> None:
+def test_a_file_of_another_format_is_refused(read: Read, written: Written, content: str, reason: str) -> None:
     with pytest.raises(FormatError, match=rf"^a\.json: expected a reply of the OpenFIGI API .*{reason}"):
         read("openfigi", written("a.json", content))
