@@ -61,7 +61,7 @@ def companyfacts_of(
         assert head is not None, path
         if not wanted(int(head[1]), head[2].decode()):
             continue
-        whole = json.loads(gzip.decompress(path.read_bytes()), parse_float=_Digits)
+        whole = json.loads(gzip.decompress(path.read_bytes()), parse_float=Digits)
         for taxonomy, facts in whole["facts"].items():
             whole["facts"][taxonomy] = {
                 name: {**fact, "units": {unit: _of_years(rows) for unit, rows in fact["units"].items()}}
@@ -81,10 +81,10 @@ def _of_years(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if "start" not in row or row["start"][:7] <= f"{row['end'][:4]}-07"]
 
 
-class _Digits(float):
+class Digits(float):
     """A figure with its original digits."""
 
-    def __new__(cls, text: str) -> "_Digits":
+    def __new__(cls, text: str) -> "Digits":
         assert Decimal(repr(float(text))) == Decimal(text), text
         return super().__new__(cls, text)
 

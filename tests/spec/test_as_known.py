@@ -1,7 +1,10 @@
 """`basis=as_known`: derived values use the vintages known on a day, whatever was filed later."""
 
+import gzip
 import json
 import random
+import shutil
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
@@ -10,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import sankofa
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import panels
 from sankofa.edition.format.keys import panel_kind
@@ -19,12 +23,14 @@ from sankofa.model.days import months_before
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
 from tests.patience import wait
-from tests.torture import rounds
+from tests.real_inputs import Digits
+from tests.torture import ALL_ROUNDS, rounds
 from tests.world.desk import Desk, as_row
 from tests.world.reference import Told
 from tests.world.test_metrics_point_in_time import TODAY, history
 
 ISSUERS = rounds(12, 12, here=4)
+STARTER = Path(sankofa.__file__).parent / "starter" / "filings" / "companyfacts"
 PANELS = sorted(key for key, panel in panels().items() if panel.has_basis)
 RESTATED = service_id("ticker:JSE:RST")
 Rows = list[dict[str, Any]]
@@ -137,6 +143,86 @@ def test_a_day_equals_a_build_from_the_files_of_that_day_alone(world: World, tmp
             assert observed["observations"] == expected_rows, (panel, day)
     assert compared > 8 * ISSUERS * rounds(3, 12, 60)
     assert left_out > 0  # otherwise nothing was restated, and the comparison proves little
+
+
+def real_files(request: pytest.FixtureRequest, chance: random.Random) -> dict[str, Any]:
+    """Some companyfacts of the starter world; wherever every round is tried also those of the real inputs."""
+    paths = sorted(STARTER.glob("*.json.gz"), key=lambda path: (path.stat().st_size, path.name))
+    if not ALL_ROUNDS:
+        del paths[15:]  # the larger ones
+    else:
+        folder = request.getfixturevalue("shared_data") / "fundamentals" / "companyfacts-2021"
+        paths += sorted(folder.glob("*.json.gz"))
+    paths = chance.sample(paths, min(len(paths), rounds(3, 6, len(paths))))
+    return {path.stem: json.loads(gzip.decompress(path.read_bytes()), parse_float=Digits) for path in paths}
+
+
+def filed_by(document: dict[str, Any], day: str) -> dict[str, Any]:
+    """A companyfacts file as it was on a day."""
+    facts: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for taxonomy, concepts in document["facts"].items():
+        for name, concept in concepts.items():
+            units = {
+                unit: own
+                for unit, reported in concept["units"].items()
+                if (own := [one for one in reported if one["filed"] <= day])
+            }
+            if units:
+                facts[taxonomy][name] = concept | {"units": units}
+    return document | {"facts": facts}
+
+
+def publish_filed(folder: Path, documents: dict[str, Any], day: str) -> tuple[Desk, Edition]:
+    """Publish what had been filed by a day."""
+    desk = Desk(folder / "home", TODAY)
+    taken = {name: filed_by(document, day) for name, document in documents.items()}
+    paths = [folder / name for name in taken if taken[name]["facts"]]
+    for path in paths:
+        path.write_text(json.dumps(taken[path.name]))
+    assert desk.take("sec-companyfacts", *paths).failures == []
+    return desk, desk.publish()
+
+
+@pytest.mark.rule("MET-13")
+def test_a_day_of_real_files_is_what_a_build_from_those_filed_by_then_gives(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """For random days, every metric of every issuer; 60 days wherever every round is tried."""
+    chance = random.Random(rounds(60, 61, 62))
+    documents = real_files(request, chance)
+    filed = sorted(
+        {
+            one["filed"]
+            for document in documents.values()
+            for concepts in document["facts"].values()
+            for concept in concepts.values()
+            for reported in concept["units"].values()
+            for one in reported
+        }
+    )
+    desk, _ = publish_filed(tmp_path, documents, filed[-1])
+    issuers = [service_id(f"registry:US-SEC-CIK:{int(one['cik']):010}") for one in documents.values()]
+    compared = left_out = 0
+    with LiveServer(desk.home) as server:
+        world = World([], server, server.key("professional", "--per-minute", "1000000"))
+        for number in range(rounds(4, 60, 60, here=2)):
+            day = date.fromisoformat(chance.choice(filed)) + timedelta(days=chance.choice((0, 0, 1, 40)))
+            (folder := tmp_path / str(number)).mkdir()
+            _, alone = publish_filed(folder, documents, day.isoformat())
+            for issuer in issuers:
+                known = body(world, f"/v1/metrics/{issuer}?as_of={day}&basis=as_known")["data"]
+                expected = metrics_of(alone, issuer, day)
+                assert without_capture(known) == without_capture(expected), (issuer, day)
+                left_out += len(known) - len(body(world, f"/v1/metrics/{issuer}?as_of={day}")["data"])
+                compared += len(known)
+            shutil.rmtree(folder)
+    assert compared > 10 * rounds(4, 60, 60, here=2)
+    assert left_out > 0  # or nothing was restated, and the comparison proves little
+
+
+def without_capture(rows: Rows) -> Rows:
+    """Rows without the instant of capture, which two ledgers do not share."""
+    return [{name: value for name, value in row.items() if name != "observed_at"} for row in rows]
 
 
 @pytest.mark.rule("MET-13")
