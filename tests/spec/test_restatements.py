@@ -25,7 +25,8 @@ from tests.live import LiveServer
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 FIELDS = set(
     "service_id legal_name line_item concept unit period_start period_end value_before value_after change "
-    "available_before available_at vintage record_ref source_ref license_class observed_at".split()
+    "available_before available_at vintage split_ratio record_ref "
+    "source_ref license_class observed_at".split()
 )
 ATOM = "{http://www.w3.org/2005/Atom}"
 Row = dict[str, Any]

@@ -479,6 +479,7 @@ class RestatementRow(Row):
     available_before: Day
     available_at: Day
     vintage: int
+    split_ratio: Number | None
     record_ref: str
 
 

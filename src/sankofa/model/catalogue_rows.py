@@ -244,6 +244,10 @@ class RestatementRow(Row, frozen=True, kw_only=True):
     available_before: Annotated[date, doc("Day on which the replaced figure became public.")]
     available_at: Annotated[date, doc("Day on which the new figure became public.")]
     vintage: Annotated[int, doc("Number of the new vintage.", ge=2)]
+    split_ratio: Annotated[
+        Decimal | None,
+        doc("New shares for one old share, if the figure was restated for a split; else null."),
+    ]
     record_ref: Annotated[str, doc("Identifier of the new vintage, the same in every edition.")]
 
 

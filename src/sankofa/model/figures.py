@@ -21,6 +21,9 @@ _LARGEST_EXPONENT = limit(  # far beyond any amount of money; keeps "1e999999" f
     "size of a number", 60, "digits before or behind the point", "the row is rejected"
 )
 
+_MOST_SHARES: Final = 1000
+"""Old shares in a split, at most."""
+
 
 def exact(text: str) -> str:
     """The one way a figure is written: a plain decimal, no exponent, no trailing fraction zeros.
@@ -202,3 +205,9 @@ def relative_change(before: Decimal | None, after: Decimal | None) -> Decimal | 
     if after is None or not before:
         return None
     return rounded((Fraction(after) - Fraction(before)) / abs(Fraction(before)))
+
+
+def split_in_words(ratio: Decimal) -> str:
+    """New shares for old ones: `4:1`, `3:2`, `1:10`."""
+    shares = Fraction(ratio).limit_denominator(_MOST_SHARES)
+    return f"{shares.numerator}:{shares.denominator}"

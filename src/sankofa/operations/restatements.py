@@ -44,9 +44,10 @@ async def get_restatements(
     """Reported figures that replaced earlier ones: from what, to what, when and by which document.
 
     One row for each vintage after the first. `since` and `until` bound the day on which the new figure became
-    public, both included. Ordered by available_at descending, service_id, period_end descending, line_item,
-    concept, unit, period_start, then vintage. `/feeds/restatements.atom` has the newest rows as an Atom feed
-    with the same parameters; `/feeds/company/{service_id}.atom` has those of one organisation.
+    public, both included. If a filing restated the figure for a split, `split_ratio` is given. Ordered by
+    available_at descending, service_id, period_end descending, line_item, concept, unit, period_start, then
+    vintage. `/feeds/restatements.atom` has the newest rows as an Atom feed with the same parameters;
+    `/feeds/company/{service_id}.atom` has those of one organisation.
     """
     key = None if service_id is None else service_id.upper()
     filters = (str(since), str(until), country, key, line_item, str(min_change))

@@ -12,6 +12,7 @@ import msgspec
 from sankofa.edition.format.keys import ENTITIES
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import NotFound
+from sankofa.model.figures import split_in_words
 from sankofa.operations.answers import Headers
 from sankofa.operations.contract import Answer, Call, Operation, printable
 from sankofa.operations.locked import operation_named
@@ -131,9 +132,11 @@ def _restatement(row: dict[str, Any], base_url: str) -> FeedEntry:
     )
     change = "" if row["change"] is None else f" Change: {row['change']}."
     name = row["legal_name"] or row["service_id"]
+    ratio = row["split_ratio"]
+    split = "" if ratio is None else f" for a split ({split_in_words(Decimal(ratio))})"
     return FeedEntry(
         f"urn:sankofa:restatement:{row['record_ref']}",
-        f"{name}: {row['line_item']} of {row['period_end']} restated from {before} to {after}",
+        f"{name}: {row['line_item']} of {row['period_end']} restated{split} from {before} to {after}",
         _instant(row["available_at"]),
         f"{base_url}/company/{row['service_id']}/figure?line_item={quote(row['line_item'])}",
         f"Reported on {row['available_before']} as {before}, on {row['available_at']} as {after} "
