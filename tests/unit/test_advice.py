@@ -1,4 +1,4 @@
-"""Messages that tell somebody what to do: whatever they name is there (contract: ERR-9)."""
+"""Messages that give instructions name only things that exist (contract: ERR-9)."""
 
 import ast
 import re
@@ -41,7 +41,7 @@ class Message(NamedTuple):
 
 @cache
 def messages() -> list[Message]:
-    """Every text of the package but docstrings; what is filled in later is a placeholder."""
+    """Every text of the package except docstrings; values filled in later are placeholders."""
     return [message for path in sorted(SOURCE.rglob("*.py")) for message in _messages(path)]
 
 

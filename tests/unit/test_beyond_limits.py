@@ -1,5 +1,6 @@
-"""Limits that are too large or too slow to reach through the service: the code that enforces each, at a
-smaller bound where the bound itself is out of reach."""
+"""Limits that are too large or too slow to reach through the service: these tests call the code that
+enforces them, with a smaller bound if necessary.
+"""
 
 import ast
 import asyncio
@@ -43,7 +44,7 @@ from tools.reference_pages.limits_page import BEYOND_SETTINGS, NO_BOUNDS, all_li
 
 
 @pytest.mark.limit("API key")
-def test_a_key_has_a_bound(tmp_path: Path) -> None:
+def test_a_key_has_a_maximum_length(tmp_path: Path) -> None:
     async def authenticate(key: str) -> None:
         records = SealedRecords(open_keyvalue(f"embedded:{tmp_path}/keys-{len(key)}"), (b"secret",))
         await Keys(records, Settings(sandbox_key=key), lambda: datetime.now(UTC)).authenticate(key)
@@ -55,7 +56,7 @@ def test_a_key_has_a_bound(tmp_path: Path) -> None:
 
 @pytest.mark.limit("rows of a page")
 @every(("asked", "shown"), [("100", "100"), ("101", "100")])
-def test_a_page_has_so_many_rows(asked: str, shown: str) -> None:
+def test_a_page_has_a_maximum_number_of_rows(asked: str, shown: str) -> None:
     paid: Any = SimpleNamespace(
         given=lambda name: asked, call=SimpleNamespace(grant=SimpleNamespace(sample=False))
     )
@@ -64,7 +65,7 @@ def test_a_page_has_so_many_rows(asked: str, shown: str) -> None:
 
 @pytest.mark.limit("large answers without a key")
 @every(("under_way", "status"), [(guard.MOST_LARGE - 1, 200), (guard.MOST_LARGE, 429)])
-def test_so_many_large_answers_without_a_key_are_sent_at_once(under_way: int, status: int) -> None:
+def test_concurrent_large_answers_without_a_key_are_limited(under_way: int, status: int) -> None:
     size = guard.LARGE_BYTES + 1
 
     async def large(scope: Any, receive: Any, send: Any) -> None:
@@ -106,7 +107,7 @@ def test_a_silent_client_of_the_metrics_port_is_cut_off(monkeypatch: pytest.Monk
 
 
 @pytest.mark.limit("members of an archive")
-def test_an_archive_has_so_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_has_a_maximum_number_of_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "_MOST_MEMBERS", 3)
     for members in (3, 4):
         path = tmp_path / f"{members}.zip"
@@ -124,7 +125,7 @@ def test_an_archive_has_so_many_members(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.limit("unpacked size of an archive or backup over 256 MiB")
-def test_a_packed_file_unpacks_to_so_many_times_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_packed_file_has_a_maximum_ratio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(private_files, "_ANY_UNPACKED", 1)
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(bytes(1_000_000)))
@@ -143,14 +144,14 @@ def test_a_packed_file_unpacks_to_so_many_times_its_size(tmp_path: Path, monkeyp
 
 
 @pytest.mark.limit("levels of an inline XBRL report")
-def test_a_report_has_so_many_levels() -> None:
+def test_a_report_has_a_maximum_depth() -> None:
     check_xml(b"<a>" * MOST_LEVELS + b"</a>" * MOST_LEVELS)
     with pytest.raises(UnsafeDocument, match="nested more than"):
         check_xml(b"<a>" * (MOST_LEVELS + 1) + b"</a>" * (MOST_LEVELS + 1))
 
 
 @pytest.mark.limit("signatures of a note")
-def test_a_note_has_so_many_signatures() -> None:
+def test_a_note_has_a_maximum_number_of_signatures() -> None:
     signer = new_signer("test")
     assert verified_text(sign_note("text\n", [signer] * 100), [signer.verifier]) == "text\n"
     with pytest.raises(NotTrusted):
@@ -159,7 +160,7 @@ def test_a_note_has_so_many_signatures() -> None:
 
 @pytest.mark.limit("signed note of a store", "manifest or list in a store")
 @pytest.mark.parametrize("most", [NOTE_BYTES, INDEX_BYTES])
-def test_an_object_that_is_read_whole_has_a_bound(most: int, tmp_path: Path) -> None:
+def test_an_object_that_is_read_whole_has_a_maximum_size(most: int, tmp_path: Path) -> None:
     for more in (0, 1):
         with (tmp_path / f"{more}").open("wb") as stream:
             stream.truncate(most + more)
@@ -170,7 +171,7 @@ def test_an_object_that_is_read_whole_has_a_bound(most: int, tmp_path: Path) -> 
 
 
 @pytest.mark.limit("member of a backup")
-def test_a_member_of_a_backup_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_of_a_backup_has_a_maximum_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backup, "_LARGEST_MEMBER", 1_000)
     for more in (0, 1):
         with backup.new_archive(tmp_path / f"{more}") as written:
@@ -201,13 +202,13 @@ def full() -> Iterator[str]:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of a server that accepts connections and says nothing."""
+    """The address of a server that accepts connections but never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @pytest.mark.limit("connecting to a publisher", "silence of a publisher")
-def test_a_publisher_is_not_waited_for_for_ever(full: str, silent: str, monkeypatch: pytest.MonkeyPatch):
+def test_connecting_to_a_publisher_times_out(full: str, silent: str, monkeypatch: pytest.MonkeyPatch):
     assert network._TIMEOUT.connect == network._CONNECT_SECONDS
     assert network._TIMEOUT.read == network._SILENT_SECONDS
     monkeypatch.setattr(network, "_TIMEOUT", httpx.Timeout(0.3, connect=0.2))
@@ -222,7 +223,7 @@ def test_a_publisher_is_not_waited_for_for_ever(full: str, silent: str, monkeypa
 
 
 @pytest.mark.limit("connecting to an object store", "silence of an object store")
-def test_an_object_store_is_not_waited_for_for_ever(full: str, silent: str, monkeypatch: pytest.MonkeyPatch):
+def test_connecting_to_an_object_store_times_out(full: str, silent: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(object_http, "CONNECT_SECONDS", 0.2)
     monkeypatch.setattr(object_http, "READ_SECONDS", 0.3)
     for url in (full, silent):
@@ -232,7 +233,7 @@ def test_an_object_store_is_not_waited_for_for_ever(full: str, silent: str, monk
 
 @contextmanager
 def dripping(head: bytes, drip: bytes, seconds: float) -> Iterator[str]:
-    """The address of a server that answers every request without end, a few bytes at a time."""
+    """The address of a server whose answers never end, a few bytes at a time."""
 
     def answer(client: socket.socket) -> None:
         with client, suppress(OSError):
@@ -258,7 +259,7 @@ BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
 
 @pytest.mark.limit("time for a small object of a store", "time for a file of a store")
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nA: ", BODY], ids=["head", "body"])
-def test_an_object_that_comes_by_the_byte_is_given_up(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_sent_byte_by_byte_times_out(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_http, "SMALL_SECONDS", 0.5)
     monkeypatch.setattr(object_http, "FILE_SECONDS", 0.5)
     with dripping(head, b"a", 0.01) as url, closing(open_source(url)) as source:
@@ -271,7 +272,7 @@ def test_an_object_that_comes_by_the_byte_is_given_up(head: bytes, monkeypatch: 
 
 @pytest.mark.limit("least rate of a store")
 @pytest.mark.parametrize(("rate", "reason"), [(1_000_000, "bytes in 1 s"), (1, "more than 2000 bytes")])
-def test_an_object_that_comes_too_slowly_is_given_up(rate: int, reason: str, monkeypatch: pytest.MonkeyPatch):
+def test_an_object_sent_too_slowly_times_out(rate: int, reason: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(object_http, "RATE_SECONDS", 1)
     monkeypatch.setattr(object_http, "LEAST_RATE", rate)
     with (
@@ -284,7 +285,7 @@ def test_an_object_that_comes_too_slowly_is_given_up(rate: int, reason: str, mon
 
 @pytest.mark.limit("wait that a publisher asks for")
 @pytest.mark.parametrize(("asked", "waited"), [(900, [900.0]), (901, [])])
-def test_a_publisher_may_ask_to_wait_so_long(
+def test_the_retry_after_of_a_publisher_has_a_maximum(
     asked: int, waited: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
@@ -304,7 +305,7 @@ def test_a_publisher_may_ask_to_wait_so_long(
 
 
 @pytest.mark.limit("record of the key store")
-def test_a_record_of_the_key_store_has_a_bound(tmp_path: Path) -> None:
+def test_a_record_of_the_key_store_has_a_maximum_size(tmp_path: Path) -> None:
     async def stored(letters: int) -> int:
         records = SealedRecords(open_keyvalue(f"embedded:{tmp_path}/keys"), (b"secret",))
         await records.prepare()
@@ -323,7 +324,7 @@ TESTS = Path(__file__).parent.parent
 
 
 def marked() -> set[str]:
-    """The names of the limits that a test goes beyond."""
+    """The names of the limits that a test exceeds."""
     names: set[str] = set()
     for path in TESTS.rglob("*.py"):
         if "mark.limit(" in (text := path.read_text(encoding="utf-8")):
@@ -334,14 +335,14 @@ def marked() -> set[str]:
 
 
 @pytest.mark.rule("LIM-1")
-def test_every_limit_has_a_test_that_goes_beyond_it() -> None:
+def test_every_limit_has_a_test_that_exceeds_it() -> None:
     known = {*all_limits(), *(PREFIX + name.upper() for name in BEYOND_SETTINGS)}
     assert known - marked() == set()
     assert marked() - known == set(), "a test names a limit that is not there"
 
 
 @pytest.mark.rule("LIM-1")
-def test_a_setting_that_is_a_number_is_a_limit_or_said_to_be_none() -> None:
+def test_a_numeric_setting_is_a_limit_or_declared_not_to_be_one() -> None:
     numbers = {f.name for f in fields(Settings) if isinstance(f.default, int)}
     assert numbers == BEYOND_SETTINGS.keys() | NO_BOUNDS
 

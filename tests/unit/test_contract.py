@@ -1,4 +1,4 @@
-"""Every rule of docs/contract.md has a test that names it; nothing names a rule that is not there."""
+"""Every rule of docs/contract.md has a test that names it, and nothing names a rule that does not exist."""
 
 import ast
 import re
@@ -64,7 +64,7 @@ def marked() -> list[Mark]:
 
 
 def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
-    """The calls where a rule may be named: in decorators, and in what is assigned to a name of the file."""
+    """Calls that may name a rule: in decorators, and in assignments at module level."""
     roots = getattr(statement, "decorator_list", None) or [statement] * isinstance(statement, ast.Assign)
     return (node for root in roots for node in ast.walk(root) if isinstance(node, ast.Call))
 
@@ -83,7 +83,7 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_every_number_is_there_once():
+def test_every_number_appears_once():
     assert len(rules()) > 200
     assert [rule for rule, times in Counter(rule for rule, _ in rules()).items() if times > 1] == []
 
@@ -93,7 +93,7 @@ def test_every_row_of_a_table_is_a_rule():
     assert [row for row in _ANY_ROW.findall(text) if not _RULE.fullmatch(row.strip("|~ "))] == []
 
 
-def test_numbers_of_a_group_stand_in_their_order():
+def test_the_numbers_of_a_group_are_in_order():
     last: dict[str, int] = {}
     for rule, _ in rules():
         group, _, number = rule.partition("-")
@@ -110,11 +110,11 @@ def test_every_rule_is_shown_by_a_test_of_the_default_run():
     assert in_force() - {mark.rule for mark in marked() if not mark.is_left_out} == set()
 
 
-def test_no_test_names_a_rule_that_is_not_there():
+def test_no_test_names_an_unknown_rule():
     assert [mark for mark in marked() if mark.rule not in in_force()] == []
 
 
-def test_comments_cite_rules_that_are_there():
+def test_comments_cite_only_known_rules():
     for path in files():
         cited = {rule for found in _CITATION.findall(text_of(path)) for rule in _RULE.findall(found)}
         assert cited - in_force() == set(), path
@@ -151,14 +151,14 @@ def test_every_folder_keeps_most_of_its_files_in_the_default_run():
 
 
 def test_nothing_but_a_decorator_a_file_and_deep_after_makes_a_test_deep():
-    """So what is read of the sources above is what is left out."""
+    """So the depths read from the sources above are the tests that are left out."""
     for path in TESTS.rglob("test_*.py"):
         for line in path.read_text(encoding="utf-8").splitlines() if path != Path(__file__) else ():
             if "pytest.mark.deep" in line:
                 assert line in ("@pytest.mark.deep", "pytestmark = pytest.mark.deep"), path
 
 
-def test_ci_skips_no_suite_for_want_of_a_service_and_runs_what_is_left_to_it():
+def test_ci_skips_no_suite_for_a_missing_service_and_runs_the_ci_tests():
     lines = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     (setting,) = [n for n, line in enumerate(lines) if line.startswith("export TEST_REQUIRE_SERVICES=1 ")]
     (ci,) = [n for n, line in enumerate(lines) if line.startswith("export CI=true ")]

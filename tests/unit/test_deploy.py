@@ -1,6 +1,6 @@
-"""The files under deploy/ are well formed, and name only commands, settings and metrics that there are.
+"""The files under deploy/ are well formed and name only existing commands, settings and metrics.
 
-No engine that runs them is started here: not Docker, systemd, Kubernetes, Prometheus or Grafana.
+The tests start none of Docker, systemd, Kubernetes, Prometheus or Grafana.
 """
 
 import configparser
@@ -45,7 +45,7 @@ def options_of(arguments: list[str]) -> None:
 
 
 @every("path", FILES, ids=lambda path: str(path.relative_to(DEPLOY)))
-def test_every_setting_and_metric_that_is_named_is_there(path: Path) -> None:
+def test_every_named_setting_and_metric_exists(path: Path) -> None:
     text = path.read_text()
     known = {PREFIX + field.name.upper() for field in fields(Settings)}
     assert set(_SETTING.findall(text)) <= known
@@ -55,7 +55,7 @@ def test_every_setting_and_metric_that_is_named_is_there(path: Path) -> None:
 
 
 @every("path", UNITS, ids=lambda path: path.name)
-def test_units_are_well_formed_and_start_commands_that_there_are(path: Path) -> None:
+def test_units_are_well_formed_and_start_existing_commands(path: Path) -> None:
     unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment, method-assign]
     unit.read_string(path.read_text())
@@ -86,7 +86,7 @@ def test_compose_starts_the_service_its_stores_and_a_proxy() -> None:
     assert [name for name in needed if name not in head] == []
 
 
-def test_the_image_is_made_of_files_that_there_are_and_starts_the_service() -> None:
+def test_the_image_copies_existing_files_and_starts_the_service() -> None:
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
     ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().split()
     for line in _copied():
@@ -119,7 +119,7 @@ def test_manifests_are_kubernetes_objects_that_fit_together() -> None:
     assert claim == by_kind["PersistentVolumeClaim"]["metadata"]["name"]
 
 
-def test_every_path_that_is_asked_there_is_answered(tmp_path: Path) -> None:
+def test_every_probed_path_answers(tmp_path: Path) -> None:
     pattern = re.compile(r"(?:health_uri |:8000|path: |uri )(/[a-z0-9/-]+)")
     asked = {path for file in FILES for path in pattern.findall(file.read_text())}
     assert asked == {"/health", "/v1/status", "/tls-permission"}
@@ -147,7 +147,7 @@ def test_every_metric_is_in_the_table_of_the_operators_kit_and_no_other() -> Non
 
 
 @every("name", ["how-to/operating.md", "how-to/operations.md"])
-def test_every_setting_named_without_its_prefix_is_there(name: str) -> None:
+def test_every_setting_named_without_its_prefix_exists(name: str) -> None:
     text = (REPOSITORY / "docs" / name).read_text()
     named = set(re.findall(r"`([A-Z]+_[A-Z_]*[A-Z])(?:=[^`]*)?`", text))
     of_others = {"SSL_CERT_FILE", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL", "AWS_REGION"}

@@ -1,4 +1,4 @@
-"""The documentation is true: it names what the code has, its links lead somewhere, its examples run."""
+"""The documentation is true: it names existing things, its links work, its examples run."""
 
 import asyncio
 import doctest
@@ -83,7 +83,7 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page as GitHub makes them of its headings."""
+    """The anchors that GitHub makes from the headings of a page."""
     names = (re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in _HEADING.findall(prose(page)))
     return set(names)
 
@@ -197,7 +197,7 @@ def test_a_page_shows_the_answers_that_its_commands_give(
 
 
 def steps_shown(path: Path, mark: str, url: str) -> Iterator[tuple[str, str]]:
-    """Each step so marked, and the output shown after it."""
+    """Each step with this mark, and the output shown after it."""
     shown = blocks(path)
     for step, output in pairwise(shown):
         if step.mark != mark:
@@ -276,7 +276,7 @@ def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
 
 DECISIONS = sorted(path for path in (DOCS / "decisions").glob("*.md") if path.name != "README.md")
 FOLDERS = ("docs", "tests", "examples", "clients", "bench", "deploy", "tools", "requirements")
-INDEXED = ("reference", "decisions")  # each has an index of its own
+INDEXED = ("reference", "decisions")  # each has its own index
 
 _REFERENCE = re.compile(r"docs/decisions/([\w-]*)")
 _NUMBERED = re.compile(r"\bdecisions? [0-9]+\b", re.IGNORECASE)

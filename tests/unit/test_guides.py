@@ -1,7 +1,7 @@
-"""The guides cannot drift: each is followed in a copy of the repository, and its checks pass there.
+"""The guides stay true: each is followed in a copy of the repository, and its checks pass there.
 
-A fenced block is a file if its info string ends with a path (`python page src/...`), a change if its
-language is `diff`, and the checks if it says `sh check`.
+A fenced block is a file if its info string ends with a path (`python page src/...`), a change if its language
+is `diff`, and the checks if it says `sh check`.
 """
 
 import os
@@ -51,7 +51,7 @@ def read(name: str) -> Guide:
 
 @pytest.mark.ci
 @pytest.mark.parametrize("name", deep_after(1, GUIDES))
-def test_a_guide_can_be_followed_to_the_letter(name: str, tmp_path: Path) -> None:
+def test_a_guide_can_be_followed_literally(name: str, tmp_path: Path) -> None:
     guide = read(name)
     copy = tmp_path / "copy"
     for part in COPIED:
@@ -72,7 +72,7 @@ def test_a_guide_can_be_followed_to_the_letter(name: str, tmp_path: Path) -> Non
         run(copy, *([words[0], "-o", ".venv/.dev", *words[1:]] if words[0] == "make" else words))
 
 
-def test_a_metric_is_at_most_four_files() -> None:
+def test_adding_a_metric_touches_at_most_four_files() -> None:
     guide = read("metric")
     touched = {*guide.files, *(path for change in guide.changes for path in _CHANGED.findall(change))}
     assert len(touched | {"CHANGELOG.md"}) <= MOST_FILES_OF_A_METRIC

@@ -1,4 +1,4 @@
-"""Names say what a thing is to a reader who is new here, and one name means one thing."""
+"""Names are clear to a new reader, and one name means one thing."""
 
 import ast
 import re
@@ -32,7 +32,7 @@ _CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[(:\[]", re.MULTILINE)
 
 
 def test_no_two_public_classes_have_the_same_name() -> None:
-    """The client is a package of its own: it mirrors the rows and the errors of the service on purpose."""
+    """The client is a separate package: it mirrors rows and errors of the service on purpose."""
     places = defaultdict(list)
     for path in PACKAGE.rglob("*.py"):
         for name in _CLASS.findall(path.read_text()):

@@ -41,7 +41,7 @@ def test_the_sbom_names_every_package_with_its_digests_once_and_always_the_same(
         assert component["externalReferences"][0]["hashes"]
 
 
-def test_the_rules_of_bandit_are_on_everywhere_and_left_out_only_where_it_says_why() -> None:
+def test_the_rules_of_bandit_are_on_and_every_exception_has_a_reason() -> None:
     """ruff's S rules are bandit's; `make check` runs them."""
     lint = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]
     assert "S" in lint["select"]
@@ -79,7 +79,7 @@ def test_uv_looks_where_pip_is_told_to_look() -> None:
         assert str((name, value)) in done.stdout
 
 
-def test_whatever_installs_takes_wheels_by_their_digests_alone() -> None:
+def test_every_installation_uses_wheels_with_digests() -> None:
     text = (ROOT / "tools" / "install.py").read_text()
     assert '"--require-hashes", "--only-binary", ":all:", "-r"' in text
     makefile = (ROOT / "Makefile").read_text()

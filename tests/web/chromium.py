@@ -1,4 +1,4 @@
-"""A real Chromium for the tests, one for a file of tests; what a page does wrong is written down."""
+"""A real Chromium for the tests, one for each test file; it records every error of a page."""
 
 import shutil
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Visitor:
-    """A window of the browser on the site, and what went wrong in it."""
+    """A window of the browser on the site, and the errors in it."""
 
     page: Page
     context: BrowserContext
@@ -61,7 +61,7 @@ class Visitor:
 
 @contextmanager
 def visitor(browser: Browser, url: str, *, key: str | None = None, **options: Any) -> Iterator[Visitor]:
-    """A window with cookies of its own. Leaving it fails where a page complained or asked another host."""
+    """A window with its own cookies. It fails on exit if a page logged an error or contacted another host."""
     context = browser.new_context(**options)
     context.set_default_timeout(_PATIENCE_MS)
     if key is not None:

@@ -1,4 +1,4 @@
-"""Shared by the tests of pages: the list of pages, reading one, and a world with hostile names."""
+"""Shared by tests of pages: the list of pages, an HTML parser, and a world with hostile names."""
 
 import json
 import re
@@ -83,7 +83,7 @@ class Element:
 
 @dataclass
 class Html(HTMLParser):
-    """Every element of a page, in order. What is not well nested fails."""
+    """Every element of a page, in order. Parsing fails if elements are not well nested."""
 
     elements: list[Element] = field(default_factory=list)
     _open: list[Element] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Html(HTMLParser):
         return page
 
     def all(self, name: str, **attributes: str) -> list[Element]:
-        """The elements of that name that have these attributes."""
+        """All elements with that name and these attributes."""
         wanted = {key.replace("_", "-"): value for key, value in attributes.items()}
         return [
             e
@@ -131,7 +131,7 @@ class Html(HTMLParser):
 
 
 def figures(text: str) -> dict[tuple[str, str, str], tuple[str, bool]]:
-    """A statement: line item and period to the value, and the mark "restated"."""
+    """A statement: the value of each line item and period, and the mark "restated"."""
     shown = {}
     for cell in re.findall(r'<td class="n">(.*?)</td>', text, re.DOTALL):
         page = Html.of(cell)
@@ -150,7 +150,7 @@ def figures(text: str) -> dict[tuple[str, str, str], tuple[str, bool]]:
 
 
 def publish_hostile_world(home: Path) -> None:
-    """An organisation and a tender whose names are markup; a second edition restates one of its figures."""
+    """An organisation and a tender with markup in their names; a second edition restates a figure."""
     home.mkdir(parents=True)
     (home / "sources.toml").write_text(_SOURCES)
     registers = home.parent / "lei.csv"
@@ -195,7 +195,7 @@ def publish_hostile_world(home: Path) -> None:
 
 
 def tender_walk(server: LiveServer, key: str, country: str) -> list[str]:
-    """The release ids of a country as the API walks them."""
+    """The release ids of a country from the pages of the API."""
     found: list[str] = []
     cursor = ""
     while True:

@@ -1,4 +1,4 @@
-"""The pages in a real browser: the day moves, figures open, everybody can read them."""
+"""The pages in a real browser: the day moves, figures open, and everybody can read them."""
 
 import base64
 import os
@@ -102,7 +102,7 @@ def browser() -> Iterator[Browser]:
 
 
 def violations(window: Visitor, options: dict[str, Any], part: str = "html") -> list[str]:
-    """Axe's findings on the current page, in the elements of a selector."""
+    """Axe's findings on the current page, within the elements of a selector."""
     if not window.page.evaluate("'axe' in window"):
         window.page.evaluate(_AXE)
     results = window.page.evaluate("([part, options]) => axe.run(part, options)", [part, options])
@@ -116,7 +116,7 @@ def has_no_sideways_scrolling(window: Visitor) -> bool:
 
 @pytest.mark.rule("WEB-1")
 def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(browser: Browser, server: LiveServer):
-    """Without a violation of axe, a complaint in the console or a request to another host."""
+    """Without a violation of axe, an error in the console or a request to another host."""
     failures = []
     seen: list[str] = []
     # Of what is left of a page, the colours of one theme are measured with the rest.
@@ -151,7 +151,7 @@ _READ = """() => [document.title, document.body.innerText, ...Array.from(documen
 
 
 @pytest.mark.rule("WEB-2", "WEB-3", "WEB-17")
-def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
+def test_the_slider_shows_the_same_as_the_api_on_its_day(
     browser: Browser, server: LiveServer, paid_key: str
 ) -> None:
     draw = random.Random(os.environ.get("TEST_SEED"))
@@ -225,7 +225,7 @@ def test_a_chart_is_saved_as_pixels(browser: Browser, server: LiveServer, tmp_pa
 
 
 @pytest.mark.deep
-def test_a_table_is_put_into_another_order_by_its_headings(browser: Browser, server: LiveServer) -> None:
+def test_clicking_a_heading_sorts_the_table(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url) as window:
         window.go("/screen?metric=net_margin&as_of=2024-12-31")
         values = "[...document.querySelectorAll('table.sortable tbody data')].map(it => Number(it.value))"
@@ -277,7 +277,7 @@ def test_a_visitor_enters_a_key_pages_through_tenders_and_forgets_the_key(
 
 
 @pytest.mark.deep
-def test_an_endpoint_is_tried_from_the_reference(browser: Browser, server: LiveServer) -> None:
+def test_the_reference_can_try_an_endpoint(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url) as window:
         window.go("/docs/api")
         window.page.get_by_role("link", name="/v1/screen", exact=True).click()
@@ -294,10 +294,10 @@ def test_an_endpoint_is_tried_from_the_reference(browser: Browser, server: LiveS
         [f"{COMPANY}?as_of=2024-06-01", "/macro/series/CPI.ZA?as_of=2023-05-31", "/screen?metric=net_margin"],
     ),
 )
-def test_a_page_prints_dark_on_white_without_what_can_only_be_clicked(
+def test_a_page_prints_dark_on_white_without_controls(
     browser: Browser, server: LiveServer, address: str
 ) -> None:
-    """A visitor with dark colours prints in light ones; no table is cut off at the edge of the paper."""
+    """Also with a dark theme; no table is cut off at the edge of the paper."""
     with visitor(browser, server.url, color_scheme="dark", viewport=PAPER) as window:
         window.go(address)
         assert window.page.evaluate(_BACKGROUND) != "rgb(255, 255, 255)"
@@ -328,8 +328,8 @@ _CLIPPED = """() => [...document.querySelectorAll("main table, main svg, main pr
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", PICTURED)
-def test_a_page_looks_as_its_picture_in_the_documentation(browser: Browser, starter: LiveServer, name: str):
-    """UPDATE_PICTURES=1 makes them anew. Fonts differ between machines: only the whole is compared."""
+def test_a_page_looks_like_its_picture_in_the_documentation(browser: Browser, starter: LiveServer, name: str):
+    """UPDATE_PICTURES=1 writes them again. Fonts differ between machines, so only the whole is compared."""
     kept = PICTURES / f"{name}.png"
     size = {"width": 1100, "height": 760}
     with visitor(browser, starter.url, viewport=size) as window:

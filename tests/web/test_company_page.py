@@ -48,7 +48,7 @@ def test_statement_figures_are_rounded_with_every_digit_on_hover_and_in_the_down
     assert all(row["source_ref"] for row in rows)
 
 
-def test_two_days_stand_side_by_side_in_one_table(server: LiveServer, paid_key: str) -> None:
+def test_two_days_are_side_by_side_in_one_table(server: LiveServer, paid_key: str) -> None:
     days = ("2023-04-30", "2024-06-01")
     page = server.http.get(f"{COMPANY}?as_of={days[0]}&beside={days[1]}", headers={"X-API-Key": paid_key})
     (table,) = re.findall(r'<table class="statement beside">.*?</table>', page.text, re.DOTALL)
@@ -79,7 +79,7 @@ def test_search_separates_companies_with_figures_from_bare_records(server: LiveS
 
 
 @pytest.mark.rule("WEB-1")
-def test_what_an_edition_changed_of_a_company_is_listed_for_a_paid_key(tmp_path: Path) -> None:
+def test_the_changes_of_an_edition_are_listed_for_a_paid_key(tmp_path: Path) -> None:
     home = tmp_path / "home"
     publish_hostile_world(home)
     with LiveServer(home) as live:

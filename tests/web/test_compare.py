@@ -1,4 +1,4 @@
-"""Companies and countries side by side, other axes, and charts that stand in other sites."""
+"""Companies and countries side by side, other axes, and charts embedded in other sites."""
 
 import re
 
@@ -11,7 +11,7 @@ OTHER = "DC46AF1B1AAA424B58D1368176"
 
 
 def drawn(page: str, number: int = 0) -> str:
-    """The points of a line of the first chart of a page."""
+    """The points of a line in the first chart of a page."""
     return str(re.findall(r'points="([^"]+)"', page)[number])
 
 
@@ -36,7 +36,7 @@ def test_companies_are_compared_year_by_year_with_the_figures_of_their_statement
 
 
 @pytest.mark.parametrize("scale", ["log", "index"])
-def test_other_axes_draw_the_same_values_elsewhere(server: LiveServer, scale: str) -> None:
+def test_other_axes_draw_the_same_values(server: LiveServer, scale: str) -> None:
     for asked in ("/macro/series/CPI.ZA?as_of=2023-05-31", "/compare?measure=NY.GDP.MKTP.CD&a=ZA&b=kenya"):
         plain, other = server.http.get(asked).text, server.http.get(f"{asked}&scale={scale}").text
         assert drawn(plain) != drawn(other)
@@ -49,7 +49,7 @@ def test_other_axes_draw_the_same_values_elsewhere(server: LiveServer, scale: st
     assert server.http.get("/compare?scale=cubic").status_code == 400
 
 
-def test_a_chart_stands_in_another_site_with_its_source_and_no_cookie(server: LiveServer, paid_key: str):
+def test_an_embedded_chart_shows_its_source_and_sets_no_cookie(server: LiveServer, paid_key: str):
     page = server.http.get("/macro/series/CPI.ZA?as_of=2023-05-31")
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
     address = re.findall(r'iframe src="[^"]*(/embed/[^"]+chart=fan)"', page.text.replace("&#34;", '"'))

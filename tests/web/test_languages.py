@@ -24,7 +24,7 @@ def test_every_line_item_has_a_name_in_every_language() -> None:
 
 
 def test_every_message_is_translated_into_every_language() -> None:
-    """In a process of its own: other tests register metrics of theirs."""
+    """In a separate process: other tests register metrics."""
     command = (sys.executable, "tools/catalogues.py", "--check")
     checked = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
@@ -51,7 +51,7 @@ def test_the_name_of_a_series_is_translated_with_its_country_and_its_frequency()
     assert rand == "راند جنوب أفريقيا مقابل دولار أمريكي واحد، شهري (H10)"
     assert french.series("A name of its own, monthly", "NG") == "A name of its own, monthly"
     assert language_of("en").series(name, "CD") == name
-    assert (french.series(""), french.text("")) == ("", "")  # gettext keeps its header under the empty text
+    assert (french.series(""), french.text("")) == ("", "")  # gettext stores its header under the empty text
 
 
 def test_measures_of_panels_are_read_as_changes_shares_or_numbers() -> None:
@@ -62,7 +62,7 @@ def test_measures_of_panels_are_read_as_changes_shares_or_numbers() -> None:
     assert measure(french, "buyer_hhi", Decimal("0.00001234567")) == "0,00001235"
 
 
-def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> None:
+def test_figures_follow_the_language(server: LiveServer) -> None:
     for code, revenue, point, percent in (
         ("fr", "Chiffre d&#39;affaires", ",", "\N{NO-BREAK SPACE}%"),
         ("ar", "الإيرادات", ".", "%"),
@@ -114,14 +114,14 @@ def test_a_figure_of_any_size_is_rounded_for_reading() -> None:
     assert language_of("en").reading(Decimal("-0.0300")) == "\N{MINUS SIGN}0.03"
 
 
-def test_an_arabic_day_has_its_parts_in_one_order_wherever_it_stands() -> None:
+def test_an_arabic_day_has_one_order_everywhere() -> None:
     arabic = language_of("ar")
     assert arabic.day("2024-06-01") == "01/06/2024"
     assert "\N{RIGHT-TO-LEFT MARK}" not in arabic.instant("2024-06-01T10:00:00Z")
 
 
 @pytest.mark.rule("WEB-10")
-def test_the_interface_speaks_five_languages_and_writes_figures_as_each_does(server: LiveServer) -> None:
+def test_the_interface_has_five_languages_with_their_number_formats(server: LiveServer) -> None:
     for language, direction, grouped in (
         ("en", "ltr", "3,056"),
         ("fr", "ltr", "3\N{NARROW NO-BREAK SPACE}056"),

@@ -1,4 +1,4 @@
-"""The owner of an installation: a key in HOME without quotas, and a browser signed in (contract: WEB-16)."""
+"""The owner of an installation: a key in HOME without quotas, and a signed-in browser (contract: WEB-16)."""
 
 import re
 import shutil
@@ -93,7 +93,7 @@ def test_the_owner_sees_all_of_a_page_and_visitors_a_part(own: LiveServer) -> No
 
 
 @pytest.mark.rule("WEB-16")
-def test_a_revoked_owner_key_is_of_no_use_and_the_next_code_issues_another(own: LiveServer) -> None:
+def test_a_revoked_owner_key_is_refused_and_the_next_code_issues_another(own: LiveServer) -> None:
     key, unused = key_of(own.get(address(own))), address(own)
     succeed(own.home, "keys", "revoke", key)
     assert own.get("/v1/usage", key).status_code == 401
@@ -106,14 +106,14 @@ def test_a_revoked_owner_key_is_of_no_use_and_the_next_code_issues_another(own: 
 
 
 @pytest.mark.limit("sign-in code of the owner")
-def test_a_code_expires_and_a_new_one_ends_the_oldest_of_eight(own: LiveServer) -> None:
+def test_a_code_expires_and_a_ninth_one_replaces_the_oldest(own: LiveServer) -> None:
     first, *_, last = [address(own) for _ in range(9)]
     assert own.get(first).status_code == 401
     key_of(own.get(last))
 
 
 @pytest.mark.rule("WEB-19")
-def test_the_operators_page_is_the_owners_alone_and_begins_commands(own: LiveServer) -> None:
+def test_only_the_owner_sees_the_operators_page_and_can_start_commands(own: LiveServer) -> None:
     key = key_of(own.get(address(own)))
     cookie = {"cookie": f"sankofa_key={key}"}
     page = own.get("/operator", **cookie)

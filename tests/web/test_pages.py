@@ -1,4 +1,4 @@
-"""The pages as a client without a browser sees them: statuses, keys, and the same figures as the API."""
+"""The pages as a client without a browser sees them: statuses, keys, and the figures of the API."""
 
 import base64
 import csv
@@ -30,7 +30,7 @@ from tests.web.site import (
 
 @pytest.mark.rule("WEB-1")
 @pytest.mark.parametrize("address", PAGES)
-def test_every_page_exists_without_a_script_and_has_none_of_its_own(server: LiveServer, address: str) -> None:
+def test_every_page_works_without_scripts_and_has_no_inline_one(server: LiveServer, address: str) -> None:
     answer = server.http.get(address, headers=BROWSER)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -53,7 +53,7 @@ def test_every_page_exists_without_a_script_and_has_none_of_its_own(server: Live
 
 
 @pytest.mark.rule("WEB-1")
-def test_the_first_page_is_drawn_without_asking_for_anything_else(server: LiveServer) -> None:
+def test_the_first_page_needs_no_other_request(server: LiveServer) -> None:
     page = Html.of(server.http.get("/", headers=BROWSER).text)
     assert "svg.chart" in page.all("style")[0].text
     assert not page.all("link", rel="stylesheet")
@@ -72,8 +72,8 @@ def test_the_day_is_in_the_address_and_in_the_control(server: LiveServer) -> Non
 
 
 @pytest.mark.rule("WEB-3")
-def test_a_statement_shows_what_the_api_gives_on_fifty_random_days(server: LiveServer, paid_key: str) -> None:
-    """Values digit by digit, and the mark exactly where the figure replaced an earlier one."""
+def test_a_statement_equals_the_api_on_fifty_random_days(server: LiveServer, paid_key: str) -> None:
+    """Every digit of each value, and the mark exactly where the figure replaced an earlier one."""
     seed = int(os.environ.get("TEST_SEED") or random.randrange(1 << 30))
     draw = random.Random(seed)
     first = date(2020, 1, 1)
@@ -132,7 +132,7 @@ def test_an_error_is_a_page_with_its_status(server: LiveServer, tmp_path: Path) 
 
 
 @pytest.mark.rule("WEB-4")
-def test_a_visitor_at_the_cap_or_without_an_edition_reads_a_sentence(tmp_path: Path) -> None:
+def test_a_visitor_at_the_cap_or_without_an_edition_gets_an_explanation(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     with LiveServer(home, upgrade_url="https://shop.example/more") as server:
@@ -149,7 +149,7 @@ def test_a_visitor_at_the_cap_or_without_an_edition_reads_a_sentence(tmp_path: P
 
 
 @pytest.mark.rule("WEB-5")
-def test_a_page_is_one_request_of_the_visitors_key(server: LiveServer) -> None:
+def test_a_page_counts_as_one_request_of_the_visitors_key(server: LiveServer) -> None:
     key = server.key("starter")
 
     def left(address: str) -> int:
@@ -173,9 +173,7 @@ def test_a_page_shows_at_most_100_rows(server: LiveServer, paid_key: str) -> Non
 
 
 @pytest.mark.rule("WEB-6")
-def test_the_key_of_a_visitor_is_a_cookie_of_the_session_that_the_api_does_not_read(
-    server: LiveServer, paid_key: str
-) -> None:
+def test_a_visitors_key_is_a_session_cookie_that_the_api_ignores(server: LiveServer, paid_key: str) -> None:
     with httpx.Client(base_url=server.url, verify=False) as visitor:  # noqa: S501 - no TLS here
         assert "sample" in Html.of(visitor.get("/key").text).all("main")[0].text
         kept = visitor.post("/key", data={"key": paid_key})
@@ -200,7 +198,7 @@ def test_the_key_of_a_visitor_is_a_cookie_of_the_session_that_the_api_does_not_r
         assert visitor.get("/").status_code == 401
 
 
-def test_a_screen_beside_another_day_says_who_moved_because_of_what(server: LiveServer, paid_key: str):
+def test_comparing_a_screen_with_another_day_says_who_moved_and_why(server: LiveServer, paid_key: str):
     asked = "/screen?metric=net_margin&as_of=2025-12-31&beside=2024-12-31"
     page = Html.of(server.get(asked, paid_key).text)
     rows = [row for row in page.all("tr") if "tbody" in row.inside and row.text.strip()[:1].isdigit()]
@@ -248,7 +246,7 @@ def test_a_pinned_edition_stays_in_every_link(server: LiveServer) -> None:
     assert server.get(links[0]).status_code == 200
 
 
-def test_the_api_calls_on_a_page_answer(server: LiveServer) -> None:
+def test_the_api_calls_on_a_page_work(server: LiveServer) -> None:
     for address in PAGES:
         if address.startswith("/docs"):
             continue
@@ -266,7 +264,7 @@ def test_a_page_that_did_not_change_is_not_sent_again(server: LiveServer) -> Non
 
 
 @pytest.mark.rule("WEB-1")
-def test_every_page_of_the_documentation_is_below_100_kb_and_says_what_the_others_have(server: LiveServer):
+def test_every_page_of_the_documentation_is_below_100_kb_and_lists_the_others(server: LiveServer):
     long = {name for name, document in documents().items() if len(document.pages) > 1}
     assert {"contract", "reference/api", "reference/line-items"} <= long
     for name, document in documents().items():
@@ -305,7 +303,7 @@ def test_the_documentation_is_searched_by_its_words(server: LiveServer) -> None:
 
 
 @pytest.mark.rule("WEB-17")
-def test_everything_on_a_company_page_is_of_its_day(server: LiveServer) -> None:
+def test_a_company_page_shows_only_its_day(server: LiveServer) -> None:
     for day in ("2023-06-30", "2024-06-01"):
         for part in ("", "&part=statements"):
             page = Html.of(server.get(f"{COMPANY}?as_of={day}{part}").text)
@@ -333,7 +331,7 @@ def test_a_problem_is_a_page_for_a_browser_and_text_for_a_program(server: LiveSe
 
 
 @pytest.mark.rule("WEB-17")
-def test_the_lines_of_a_call_work_as_they_stand(server: LiveServer) -> None:
+def test_the_code_examples_of_a_call_work_unchanged(server: LiveServer) -> None:
     asked = f"/v1/statements/{ISSUER}?as_of=2024-06-01&kind=income"
     page = Html.of(server.get(f"/use?call={quote(asked)}").text)
     lines = {pre.attributes["id"]: pre.text for pre in page.all("pre")}
@@ -371,7 +369,7 @@ def test_a_page_describes_itself_as_a_dataset_with_licence_and_attribution(
 
 
 @pytest.mark.rule("LOCK-1")
-def test_every_page_but_those_of_today_is_there_in_a_locked_view(server: LiveServer, paid_key: str) -> None:
+def test_every_page_except_those_of_today_exists_in_a_locked_view(server: LiveServer, paid_key: str) -> None:
     of_today = ("/editions", "/status", "/macro/indicator/NY.GDP.MKTP.CD")  # annual tables have no day
     for address in PAGES:
         answer = server.get(f"/at/2024-12-31{address}", paid_key)

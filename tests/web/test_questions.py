@@ -1,6 +1,6 @@
-"""Questions of visitors, each answered within three clicks of the first page, by its figure.
+"""Questions of visitors, each answered within three clicks from the first page.
 
-A click is a link that is followed or a form that is sent. No script is needed, so none runs.
+A click is a followed link or a submitted form. No script is needed, so none runs.
 """
 
 import re
@@ -113,14 +113,14 @@ QUESTIONS: dict[str, tuple[list[Step], list[str]]] = {
 
 @pytest.fixture(scope="module")
 def site(starter_part_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """The starter world, or a part of it, for a visitor who looks at many pages."""
+    """The starter world, or a part of it, for a visitor who opens many pages."""
     home = Path(shutil.copytree(starter_part_home, tmp_path_factory.mktemp("asked") / "home"))
     with LiveServer(home, per_minute_visitor="100000") as live:
         yield live
 
 
 def followed(page: Html, address: str, step: Step) -> str:
-    """The address behind a link of the page, or of a form of it that is filled in."""
+    """The address behind a link of the page, or of one of its forms when filled in."""
     if isinstance(step, str):
         links = [link for link in page.all("a") if _leads(link, step)]
         assert links, f"no link {step!r} on {address}: {[link.text for link in page.all('a')][:60]}"
@@ -167,7 +167,7 @@ def test_the_first_page_counts_what_the_list_of_editions_counts(site: LiveServer
 
 
 @pytest.mark.rule("WEB-1")
-def test_pages_of_real_data_stay_small_for_a_paid_key_in_every_script(site: LiveServer) -> None:
+def test_pages_of_real_data_stay_small_for_a_paid_key(site: LiveServer) -> None:
     key = site.key("professional", "--per-minute", "100000")
     issuers = [row["service_id"] for row in site.get("/v1/issuers?limit=20", key).json()["data"]]
     assert issuers

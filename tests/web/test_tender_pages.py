@@ -1,4 +1,4 @@
-"""The pages of tenders and of their parties, and what a world with hostile names shows."""
+"""The pages of tenders and of their parties, and of a world with hostile names."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 
 @pytest.mark.rule("WEB-7")
-def test_names_and_titles_that_are_markup_are_shown_as_text(hostile: LiveServer) -> None:
+def test_markup_in_names_and_titles_is_shown_as_text(hostile: LiveServer) -> None:
     listing = hostile.get("/tenders").text
     (process,) = {
         a.attributes["href"] for a in Html.of(listing).all("a") if "/tender/" in a.attributes["href"]
@@ -78,10 +78,10 @@ def test_a_process_shows_its_releases_in_time_and_what_each_changed(hostile: Liv
 
 
 @pytest.mark.rule("WEB-9")
-def test_the_parties_of_a_process_lead_to_the_organisations_they_are_resolved_to(
+def test_the_parties_of_a_process_link_to_their_organisations(
     server: LiveServer, paid_key: str, sample_key: str
 ) -> None:
-    """As `/v1/tender-parties` resolves them; whoever is withheld is counted."""
+    """Parties are resolved as in `/v1/tender-parties`; withheld ones are counted."""
     rows = server.get("/v1/tender-parties?limit=1000", paid_key).json()["data"]
     resolved = {(row["name"], (row["identifier"] or {}).get("id", "")): row["service_id"] for row in rows}
     releases = server.get("/v1/tenders?country=KE&limit=1000", paid_key).json()["data"]
@@ -90,7 +90,7 @@ def test_the_parties_of_a_process_lead_to_the_organisations_they_are_resolved_to
     for row in releases:
         withheld[row["ocid"]] = max(withheld[row["ocid"]], row["withheld_parties"])
         for party in row["release"].get("parties", []):
-            if "name" in party:  # one that is withheld has none
+            if "name" in party:  # a withheld one has no name
                 named[row["ocid"]].add((party["name"], (party.get("identifier") or {}).get("id", "")))
     with_links = [ocid for ocid, parties in named.items() if any(resolved[party] for party in parties)]
     with_people = [ocid for ocid, count in withheld.items() if count]
@@ -116,7 +116,7 @@ def test_the_parties_of_a_process_lead_to_the_organisations_they_are_resolved_to
     assert linked_in_sandbox
 
 
-def test_what_a_publication_changed_is_counted_for_everybody_and_told_row_by_row_to_a_paid_key(
+def test_changes_of_a_publication_are_counted_for_all_and_listed_for_a_paid_key(
     hostile: LiveServer,
 ) -> None:
     listing = Html.of(hostile.get("/editions").text)
@@ -135,7 +135,7 @@ def test_what_a_publication_changed_is_counted_for_everybody_and_told_row_by_row
 
 
 @pytest.mark.rule("WEB-9")
-def test_the_pages_of_tenders_give_what_the_api_walks(server: LiveServer, paid_key: str) -> None:
+def test_the_pages_of_tenders_list_the_rows_of_the_api(server: LiveServer, paid_key: str) -> None:
     address, shown = "/tenders?country=KE", []
     while address:
         page = Html.of(server.get(address, paid_key).text)
@@ -182,7 +182,7 @@ def _names(award: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.rule("WEB-9")
-def test_a_process_has_the_state_of_the_day_looked_at(server: LiveServer) -> None:
+def test_a_process_shows_its_state_on_the_day(server: LiveServer) -> None:
     address = "/tender/ZA/ocds-999sza-00134"
     for day, state in {
         "2025-12-26": "closes Jan 22, 2026 (days left: 27)",

@@ -1,4 +1,6 @@
-"""Visitors without a key (contract: WEB-14): each address has its own pages, a search few words."""
+"""Visitors without a key (contract: WEB-14): each address has its own budget of pages, and a search few
+words.
+"""
 
 import re
 import shutil
@@ -37,7 +39,7 @@ def statuses(live: LiveServer, times: int, path: str = "/search?q=sample%20{}", 
 @pytest.mark.rule("WEB-14")
 @in_one_minute
 @pytest.mark.limit("SANKOFA_PER_MINUTE_VISITOR")
-def test_one_visitor_closes_the_pages_to_nobody_else(serve: Serve) -> None:
+def test_one_visitor_cannot_use_up_the_pages_of_others(serve: Serve) -> None:
     live = serve(proxies="127.0.0.0/8", per_minute_sample="3", workers=2)
     first = {"x_forwarded_for": "10.0.0.1, 192.0.2.7"}
     assert statuses(live, PER_MINUTE + 3, **first) == [200] * PER_MINUTE + [429] * 3
@@ -57,7 +59,7 @@ def test_one_visitor_closes_the_pages_to_nobody_else(serve: Serve) -> None:
 
 @pytest.mark.rule("WEB-14")
 @in_one_minute
-def test_an_ipv6_visitor_counts_with_its_subnet_and_an_unknown_proxy_is_not_believed(serve: Serve) -> None:
+def test_an_ipv6_visitor_counts_by_subnet_and_unknown_proxies_are_ignored(serve: Serve) -> None:
     live = serve(proxies="127.0.0.1")
     subnet = [live.get(f"/search?q=a{n}", x_forwarded_for=f"2001:db8::{n + 1}").status_code for n in range(7)]
     assert subnet == [200] * PER_MINUTE + [429] * 2
@@ -85,7 +87,7 @@ def test_a_page_from_the_cache_is_free(serve: Serve) -> None:
 @pytest.mark.rule("WEB-14")
 @in_one_minute
 @pytest.mark.limit("SANKOFA_PER_DAY_VISITOR")
-def test_a_visitor_gets_so_many_pages_a_day(serve: Serve) -> None:
+def test_a_visitor_has_a_maximum_of_pages_per_day(serve: Serve) -> None:
     live = serve(per_day_visitor="2", proxies="127.0.0.1")
     visitor = {"x_forwarded_for": f"192.0.2.{int(time.time() // 60) % 250}"}  # another when tried again
     assert statuses(live, 3, **visitor) == [200, 200, 429]

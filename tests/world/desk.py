@@ -1,4 +1,4 @@
-"""A small desk: files go in through the real ledger, editions come out, at a time the test sets."""
+"""A small desk: it ingests files into a real ledger and publishes editions, at times that the test sets."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ Answer = tuple[dict[str, Any], ...]
 
 
 class Desk:
-    """One data folder of its own, and a clock."""
+    """A data folder and a clock."""
 
     def __init__(self, home: Path, today: date = date(2024, 1, 1)) -> None:
         self.home = home
@@ -54,7 +54,7 @@ class Desk:
             ledger.close()
 
     def filings(self, name: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = COLUMNS) -> Summary:
-        """Write a file of the filings-csv template, and take it in."""
+        """Write a file of the filings-csv template, and ingest it."""
         path = self.inbox / name
         with path.open("w", newline="") as stream:
             writer = csv.writer(stream)

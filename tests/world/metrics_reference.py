@@ -1,9 +1,9 @@
 """metrics-v1, written from the rules alone (contract: MET-1, MET-2, MET-3, MET-8), a day at a time.
 
-Nothing of the product is used here. For each day asked about it looks at what was public by then
-(`reference.knowable`), finds the latest full year, and works its line items out from the filings of that day
-alone (`routes_reference`). It does the same with what is public today. Where both come to the same figures,
-in the same vintages, by the same routes, the day shows the value.
+Uses no product code. For each day it takes what was public by then (`reference.knowable`), finds the latest
+full year, and computes its line items from the filings of that day alone (`routes_reference`). It does the
+same for today. If both give the same figures, in the same vintages, by the same routes, the day shows the
+value.
 """
 
 import re
@@ -68,7 +68,7 @@ ASSETS = ("assets", "us-gaap:Assets", "ifrs-full:Assets")
 
 
 class Worked(NamedTuple):
-    """A value as computed from a set of figures, with the rows it came from; or why there is none."""
+    """A value computed from a set of figures, with the rows it came from; or the reason why there is none."""
 
     value: Decimal | None
     inputs: tuple[Seen, ...]
@@ -78,7 +78,7 @@ class Worked(NamedTuple):
 
 
 class _Looked(dict[str, Fraction]):
-    """A table that remembers what a formula asked of it."""
+    """A table that records which items a formula read."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
@@ -90,7 +90,7 @@ class _Looked(dict[str, Fraction]):
 
 
 class View(NamedTuple):
-    """The figures of one period as known on a day, and which of them each filing has."""
+    """The figures of one period as known on a day, and those in each filing."""
 
     rows: dict[Key, Seen]
     filings: list[set[Key]]
@@ -100,7 +100,7 @@ class View(NamedTuple):
 
 
 class Issuer:
-    """Everything one issuer ever told, and what each day shows of it."""
+    """All reports of one issuer, and what each day shows."""
 
     def __init__(self, told: Sequence[Told], today: date) -> None:
         self.told = [t for t in told if t.available is not None]
@@ -117,7 +117,7 @@ class Issuer:
             self._by_end.setdefault(t.end, []).append(t)
 
     def shown(self, day: date) -> dict[str, Answer]:
-        """By metric: the value or the reason why there is none, how it was worked out, and the year."""
+        """By metric: the value or the reason why there is none, its inputs, and the year."""
         ends = self._published(day)
         if not ends:
             return dict.fromkeys(SLUGS, ("not_published", None, None))
@@ -128,7 +128,7 @@ class Issuer:
         return {slug: self._answer(slug, latest, then[slug], now[slug], day) for slug in SLUGS}
 
     def known(self, day: date) -> dict[str, Answer]:
-        """The same with `basis=as_known`: nothing that became public later is looked at."""
+        """The same with `basis=as_known`: nothing that became public later is used."""
         ends = self._published(day)
         if not ends:
             return dict.fromkeys(SLUGS, ("not_published", None, None))
@@ -146,7 +146,7 @@ class Issuer:
         return self._why(slug, end, then, now, day), None, end
 
     def _why(self, slug: str, end: date, then: Worked, now: Worked, day: date) -> str:
-        """Whether a restated figure or an added one is why the day has another value than today."""
+        """Whether a restated or an added figure makes the day's value differ from today's."""
         known, today = self._facts(end, day), self._facts(end, self._end)
         used = {(row.concept, row.end) for worked in (then, now) for row in worked.inputs}
         decides = {concept for name in _needed(slug) for concept in deciding(name)}
@@ -167,7 +167,7 @@ class Issuer:
         return {key: row for view in views for key, row in view.rows.items()}
 
     def _published(self, day: date, *, lasting: bool = False) -> set[date]:
-        """The full years of which anything, or more than a balance, was reported from their end to a day."""
+        """The full years with a figure, other than a single balance, reported between their end and a day."""
         return {
             t.end
             for end, told in self._by_end.items()
@@ -182,7 +182,7 @@ class Issuer:
         return closest or _closest({row.end for row in self._held(day)} - published, end)
 
     def _of_year(self, end: date, day: date, basis: Basis | None = None) -> dict[str, Worked]:
-        """Every metric of a full year, worked out from what was public by a day."""
+        """Every metric of a full year, computed from what was public by a day."""
         if (end, day, basis) not in self._worked:
             before = self._before(end, day)
             year = self._view(end, day)
@@ -227,7 +227,7 @@ class Issuer:
         return View(rows, [filings[d] for d in order], basis, earlier)
 
     def _held(self, day: date) -> list[Seen]:
-        """The figures of full years; balances from the report that repeats them as of a day that ends one."""
+        """The figures of full years; opening balances come from the report that repeats them."""
         if day in self._known:
             return self._known[day]
         held = []
@@ -257,7 +257,7 @@ class Issuer:
         return self._named[named]
 
     def _is_full_year(self, start: date | None, last: date, day: date) -> bool:
-        """Twelve months to a year-end, or an instant on one, as far as those were known that day."""
+        """Twelve months to a year-end, or an instant on one, as far as that was known on the day."""
         if start is not None and not _twelve_months(start, last):
             return False
         known = _without_trailing(
@@ -304,7 +304,7 @@ def _forms(slug: str) -> list[tuple[set[str], Callable[[Table], tuple[Fraction, 
 
 @cache
 def used_concepts() -> frozenset[str]:
-    """Every name that takes part in anything the two files say."""
+    """Every name that the two files use."""
     names = set(said()["items"])
     for text in _texts(said()):
         names.update(name.lstrip("-") for name in re.findall(r"[\w-]+:\w+", text))
@@ -312,7 +312,7 @@ def used_concepts() -> frozenset[str]:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """Every text in the files, names included, without what only explains."""
+    """Every text in the files, including names, without explanations."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict):
@@ -327,7 +327,7 @@ def _texts(data: Any) -> Iterator[str]:
 
 @cache
 def deciding(item: str) -> frozenset[str]:
-    """Every name that can decide which figure stands for an item."""
+    """Every name that can decide which figure an item uses."""
     items, found = {item}, set[str]()
     for identity in said()["identities"].values():
         names = {name for _, name in terms(identity["items"])}
@@ -396,7 +396,7 @@ def _filed(view: View, basis: Basis) -> Filed:
 
 
 def _table(year: View, earlier: View | None, basis: Basis) -> dict[str, Option]:
-    """The items of a year; with `=` and `-` those of two years by one route, with `before` the older."""
+    """The items of a year; `=` and `-` use two years by one route, `before` the older one."""
     own = line_items(ITEMS, _filed(year, basis))
     older = line_items(ITEMS, _filed(earlier, basis)) if earlier else {}
     table = {name: ways[0] for name, ways in own.items() if ways}
@@ -452,10 +452,10 @@ def _taken(
 
 
 def _reported_years(told: Sequence[Told]) -> dict[tuple[date, date], Counter[date]]:
-    """The full years told of, and on which days how many figures of each.
+    """The reported full years, and how many figures each day has of them.
 
-    Twelve months that are the smaller part of an interim report are none: such a report that gives the
-    twelve months to its last day too gives more of the year to date.
+    Twelve months that are the smaller part of an interim report are not a year: such a report has more
+    figures of the year to date.
     """
     figures = Counter((t.document, t.end, t.start) for t in told if t.start is not None)
     most: dict[tuple[str, date], int] = {}
@@ -475,10 +475,10 @@ def _reported_years(told: Sequence[Told]) -> dict[tuple[date, date], Counter[dat
 
 
 def _without_trailing(figures: Counter[tuple[date, date]]) -> set[tuple[date, date]]:
-    """The years among twelve months told of: an issuer has one year at a time.
+    """The years among twelve-month periods: an issuer has one year at a time.
 
-    Of twelve months that run through parts of two years a filing tells a figure or two, of a year all it
-    has: where two overlap by more than a month and one has not a quarter of the figures of the other, it ends
+    A filing has only a figure or two for twelve months that span two years, but many for a real year. If two
+    periods overlap by more than a month and one has less than a quarter of the figures of the other, it ends
     on no year-end of the issuer and is trailing.
     """
     return {

@@ -1,4 +1,4 @@
-"""Files of every adapter that overlap: each says something of some of four items, in one of two variants."""
+"""Files of every adapter that overlap: each covers some of four items, in one of two variants."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ NAMES = ("one", "two", "three")
 
 
 def names(adapter: str) -> tuple[str, ...]:
-    """Three file names. Where a name tells the series, two of them tell the same."""
+    """Three file names. If a name names the series, two of them name the same one."""
     if adapter == "worldbank":
         return "NY.GDP.MKTP.CD.csv", "ny.gdp.mktp.cd.csv", "FP.CPI.TOTL.ZG.csv"
     if adapter == "alfred":
@@ -81,7 +81,7 @@ def _rates(said: Said) -> str:
 
 
 def _alfred(said: Said) -> str:
-    """The frequency is told from the dates, so some are always there."""
+    """The frequency follows from the dates, so some are always present."""
     end = "9999-12-31"
     told = [("2025-01-15", f"2024-{month:02}-01", "1") for month in (9, 10, 11, 12)]
     told += [(f"2025-0{5 + v}-01", f"2025-0{i + 1}-01", f"{i}.{v}") for i, v in said.items()]

@@ -1,7 +1,7 @@
-""" "Knowable", written from the rules alone: replays everything public by the day.
+""" "Knowable", written from the rules alone: a replay of everything public by the day.
 
-Nothing of the product is used here. Where the product computes intervals once, this forgets every
-report after the day asked about and tells the story from the beginning, for each day again.
+Uses no product code. The product computes intervals once; this code drops every report after the day and
+starts from scratch for each day.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ Identity = tuple[str, str, date | None, date]
 
 
 class Told(NamedTuple):
-    """One figure in one document, as a row of a file says it."""
+    """One figure in one document, as a row of a file."""
 
     concept: str
     unit: str
@@ -34,7 +34,7 @@ class Told(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """One row that must be served, as far as the rules fix it."""
+    """One row that must be served, as far as the rules determine it."""
 
     concept: str
     unit: str
@@ -63,7 +63,7 @@ def knowable(told: Iterable[Told], day: date, mode: str) -> set[Seen]:
 
 
 def _first_capture(told: Iterable[Told], undated: Told) -> date:
-    """A document without a date is known from its first capture: capturing it again moves nothing."""
+    """A document without a date is known from its first capture: later captures do not change that."""
     return min(
         other.captured
         for other in told
@@ -98,12 +98,12 @@ def _shown(identity: Identity, story: list[tuple[date, str, Decimal | None]], mo
 
 
 def _document(source_ref: str) -> str:
-    """Without the source, the mark of a later capture, and the place in it."""
+    """Without the source, the mark of a later capture, and the location in it."""
     return source_ref.partition(":")[2].partition("#")[0].partition("@")[0]
 
 
 def seen(rows: Sequence[dict[str, Any]]) -> set[Seen]:
-    """The rows of an answer in the same form. Their figures must have been read exactly."""
+    """The rows of an answer in the same form. Their figures must have been parsed exactly."""
     documents = {row["record_ref"]: _document(row["source_ref"]) for row in rows}
     assert len(documents) == len(rows), "a record_ref names one vintage"
     return {

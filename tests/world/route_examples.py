@@ -1,7 +1,7 @@
-"""For each route a real filing that opens it: `route_examples.csv`, one line a route.
+"""A real filing for each route: `route_examples.csv`, one line per route.
 
-The files themselves are no part of the project. `tests/unit/derive/test_routes.py` holds every route to a
-line here, and `test_routes_on_real_filings.py` every line to its filing.
+The filings themselves are not part of the project. `tests/unit/derive/test_routes.py` checks that every route
+has a line here, and `test_routes_on_real_filings.py` checks every line against its filing.
 """
 
 import csv
@@ -32,7 +32,7 @@ class RouteKey(NamedTuple):
 
 
 class RouteExample(NamedTuple):
-    """A real filing, and the figure that a route has from it."""
+    """A real filing, and the figure that a route gives for it."""
 
     issuer: str
     period_end: str
@@ -45,7 +45,7 @@ def route_key(route: Route) -> RouteKey:
 
 
 def routes_with_a_filing() -> list[Route]:
-    """The routes from tagged filings: not those under an item's own name, as documents have it."""
+    """The routes that read tagged filings, not those of items under their own name."""
     asked = sorted(items_asked())
     return [
         route

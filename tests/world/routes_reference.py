@@ -1,8 +1,7 @@
-"""Line items by routes, worked out by brute force from the data files and what they say of themselves.
+"""Line items by routes, computed by brute force from the data files.
 
-Nothing of the product is used here but its two data files. Everything is tried: every route of every item,
-every filing, every set of members; no result is kept for later. Only a route that takes what was not filed
-is not begun.
+Uses no product code except its two data files. It tries everything: every route of every item, every filing,
+every set of members, without caching. It skips only routes with a concept that was not filed.
 """
 
 import re
@@ -29,7 +28,7 @@ def said() -> dict[str, Any]:
 
 
 class Option(NamedTuple):
-    """One way to have an item: which, its value, and the figures that it rests on."""
+    """One way to compute an item: the route, its value, and the figures it uses."""
 
     route: int
     value: Fraction
@@ -37,7 +36,7 @@ class Option(NamedTuple):
 
 
 class Filed(NamedTuple):
-    """The figures of a period in one standard and currency, and which of them each filing has."""
+    """The figures of a period in one standard and currency, and those in each filing."""
 
     rows: Mapping[str, Seen]
     """By concept; none was withdrawn."""
@@ -66,7 +65,7 @@ def terms(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def options(item: str, filed: Filed) -> list[Option]:
-    """Every way to an item that is open, in order."""
+    """Every open way to compute an item, in order."""
     found: list[Option] = []
     for number, route, taken in _routes(item):
         if not filed.rows.keys() >= taken or ("members" in route and found):
@@ -87,7 +86,7 @@ def _routes(item: str) -> list[tuple[int, dict[str, Any], frozenset[str]]]:
 
 
 def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
-    """In the first filing that has the terms, and the proof if one is asked for; its guards decide."""
+    """Use the first filing that has the terms, and the proof if one is required; its guards decide."""
     own = [name for _, name in terms(route.get("take", ""))]
     for filing in filed.filings:
         if not filing >= set(own):
@@ -120,7 +119,7 @@ def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
 
 
 def _plausible(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option | None:
-    """Without a total that is less than a part of it; an outflow with its sign turned where proven."""
+    """Drop totals that are less than a part; correct the sign of an outflow if that is proven."""
     if option.value < 0 and item in said()["magnitudes"].split():
         return _turned(item, route, option, filed)
     if option.value < 0 and item in said()["never_negative"].split():
@@ -142,7 +141,7 @@ def _plausible(item: str, route: dict[str, Any], option: Option, filed: Filed) -
 
 
 def _with_its_sign(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option:
-    """Turned where an equation of a filing holds with the other sign, and none with its own."""
+    """Flip the sign if an equation of a filing holds with the other sign, and none with its own."""
     concept = route.get("take", "")
     if not re.fullmatch(r"[\w:-]+", concept) or not option.value:
         return option
@@ -234,7 +233,7 @@ def _kinds(name: str) -> dict[str, tuple[int, str]]:
 
 
 def closed(name: str, filed: Filed, filing: frozenset[str]) -> tuple[list[str], list[str]] | None:
-    """The concepts of the total and the members of a filing that add up to it, by the first that does."""
+    """The concepts of the total and the members of the first filing that add up to it."""
     kinds = _kinds(name)
     inside = {whole: parts.split() for whole, parts in said()["breakdowns"][name].get("within", {}).items()}
     there = [c for c in kinds if c in filing and filed.value(c)]
@@ -256,7 +255,7 @@ def closed(name: str, filed: Filed, filing: frozenset[str]) -> tuple[list[str], 
 def _adding_up(
     lines: list[str], others: list[str], kinds: dict[str, tuple[int, str]], filed: Filed, total: Fraction
 ) -> list[str] | None:
-    """The lines, or the lines with one or two without a mark left out, or added."""
+    """The lines, or the lines with one or two unmarked ones left out or added."""
     amounts = {c: kinds[c][0] * filed.value(c) for c in [*lines, *others]}
     if sum((amounts[c] for c in lines), F(0)) == total:
         return lines
@@ -365,7 +364,7 @@ def _check(identity: dict[str, Any], found: dict[str, list[Option]], filed: File
 def _taken_off(
     members: Iterable[tuple[int, str]], picked: tuple[Option, ...]
 ) -> list[tuple[Option, set[str]]]:
-    """With each member the concepts that its route takes off."""
+    """For each member, the concepts that its route subtracts."""
     return [
         (option, {c for sign, c in terms(_routes(name)[option.route][1].get("take", "")) if sign < 0})
         if ":" not in name

@@ -1,5 +1,3 @@
-"""Shared by the tests of signal panels."""
-
 import json
 from datetime import date
 from decimal import Decimal
@@ -29,7 +27,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def observed(desk: Desk, key: str, known: date | None = None) -> Rows:
-    """The rows of today; or, with `basis=as_known`, those of a day."""
+    """The rows of today; with `basis=as_known`, those of a day."""
     load_declarations()
     ledger = desk.ledger()
     day = FOREVER - 1 if known is None else known.toordinal()
@@ -59,7 +57,7 @@ def tenders(desk: Desk, *told: dict[str, Any], name: str = "releases.json") -> N
 def release(
     ocid: str, day: str, *awards: tuple[Any, ...], buyer: str = "Ministry of Health"
 ) -> dict[str, Any]:
-    """With awards as (id, winners, amount, currency, status)."""
+    """Awards are (id, winners, amount, currency, status)."""
     return {
         "ocid": ocid,
         "id": f"{ocid}-{day}",
@@ -88,7 +86,7 @@ def won(
 def figure(
     number: str, item: str, value: object, year: int, public: str = "", money: str = "ZAR"
 ) -> list[str]:
-    """A row of the filings template: an instant for what is held, else the calendar year."""
+    """A row of the filings template: an instant for a balance, else the calendar year."""
     start = "" if item in ("assets",) else f"{year}-01-01"
     public = public or f"{year + 1}-03-31"
     name = f"afs-{public}"

@@ -1,4 +1,4 @@
-"""Licences follow rows: a licensed twin of every source, and what of it may be in an open file."""
+"""Licences follow rows: a licensed twin of every source, and its rows that may be in an open file."""
 
 import json
 import random
@@ -55,12 +55,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     (desk.home / "sources.toml").write_text(SOURCES)
     chance = random.Random(12)
     told = [one for one in releases("ZA", seed=5) if released(one).date() <= TODAY]
-    first = min(f"{released(one):%Y-%m}" for one in told)  # which month that is decides on momentum
+    first = min(f"{released(one):%Y-%m}" for one in told)  # the month decides the momentum
     twin = [one for one in told if chance.random() < 0.04 or f"{released(one):%Y-%m}" == first]
-    for release in twin:  # who won before is told of every later quarter
+    for release in twin:  # earlier winners count in every later quarter
         if released(release).date() < date(2025, 1, 1):
             release.pop("awards", None)
-    # An award that the twin told before, or called off, is missing from a later count of the other's.
+    # An award that the twin reported before, or cancelled, is missing from a later count of the other's.
     later = [dict(one, date="2025-08-02T00:00:00Z") for one in told[:1]]
     for number, status in enumerate(("active", "cancelled")):
         award = {"id": "x", "status": status, "suppliers": [{"name": "Karoo Water Board"}]}
@@ -107,7 +107,7 @@ def _without_times(row: Any) -> Any:
 
 
 @pytest.mark.parametrize("key", OPEN_PANELS)
-def test_a_row_of_an_open_class_is_what_it_would_be_without_the_licensed_source(desk: Desk, key: str) -> None:
+def test_an_open_row_does_not_depend_on_the_licensed_source(desk: Desk, key: str) -> None:
     with world(desk) as with_twins:
         rows = [(o.row, o.sources) for o in panels()[key].observe(with_twins)]
     closed = {"commercial_redistribution": False}
@@ -166,13 +166,13 @@ def test_no_row_of_a_cumulative_panel_is_in_its_open_file(desk: Desk, published:
 
 
 def _served(desk: Desk, manifest: dict[str, Any], name: str) -> int:
-    """Rows of a panel; each is shelved under every question it answers, and counted once."""
+    """Rows of a panel; each is stored under every question it answers, but counted once."""
     with world(desk) as told:
         return sum(1 for _ in panels()[name].observe(told))
 
 
 @pytest.mark.rule("PROV-7")
-def test_where_every_source_is_licensed_open_files_are_empty_and_the_keyed_rows_are_there(
+def test_if_every_source_is_licensed_open_files_are_empty_but_keyed_rows_exist(
     desk: Desk, published: dict[str, Any]
 ) -> None:
     sources = {

@@ -63,7 +63,7 @@ def series(desk: Desk, day: date = date(2030, 1, 1)) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.rule("VINT-3")
-def test_a_table_changes_only_what_it_says_otherwise_and_a_return_is_a_vintage(desk: Desk) -> None:
+def test_a_table_changes_only_differing_values_and_a_return_is_a_vintage(desk: Desk) -> None:
     table = "Kenya,KEN,Exports (% of GDP),AA.BB,{},{},{}\n"
     given = [
         table.format(1, 2, ""),
@@ -89,7 +89,7 @@ def test_the_same_file_again_changes_nothing_even_after_another(desk: Desk) -> N
     assert annual(desk) == [("KE", 2021, 2, 2)]
 
 
-def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_says_nothing(desk: Desk) -> None:
+def test_a_page_withdraws_only_what_it_lists_and_an_unreadable_value_is_ignored(desk: Desk) -> None:
     point = {"indicator": {"id": "AA.BB", "value": "x"}, "country": {"id": "KE"}, "countryiso3code": "KEN"}
 
     def page(**values: object) -> str:
@@ -104,7 +104,7 @@ def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_say
 
 
 @pytest.mark.rule("ADP-7")
-def test_a_rate_is_public_on_its_day_and_a_changed_one_from_the_day_it_was_found_so(desk: Desk) -> None:
+def test_a_rate_is_public_on_its_day_and_a_changed_one_from_its_capture(desk: Desk) -> None:
     assert counts(
         take(desk, FIRST, "ecb-fx", "h.csv", "Date,ZAR,USD\n2023-12-29,20.3,N/A\n2023-12-28,20.5,1.1\n")
     ) == ((3, 3, 0, 0, 0))
@@ -128,7 +128,7 @@ def test_a_rate_is_public_on_its_day_and_a_changed_one_from_the_day_it_was_found
 
 
 @pytest.mark.rule("ING-8")
-def test_a_release_in_the_future_is_rejected_and_a_day_still_to_come_is_a_forecast(desk: Desk) -> None:
+def test_a_future_release_is_rejected_and_a_value_of_a_future_day_is_a_forecast(desk: Desk) -> None:
     text = SERIES_CSV + "A,cpi,daily,,2023-01-01,1,,2024-01-02\nA,cpi,daily,,2024-01-02,1,,2023-01-01\n"
     summary = take(desk, FIRST, "series", "s.csv", text + "A,cpi,daily,,2023-01-01,1,,2023-01-02\n")
     assert counts(summary) == (3, 1, 0, 1, 1)

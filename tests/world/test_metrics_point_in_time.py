@@ -62,7 +62,7 @@ def full_years(chance: random.Random) -> list[tuple[date, date]]:
 
 
 def history(chance: random.Random) -> list[Told]:
-    """Filings of five years: late ones, partial ones completed later, restatements, some back again."""
+    """Filings of five years: late ones, partial ones completed later, restatements, some restated back."""
     told: list[Told] = []
     years = full_years(chance)
     change = chance.choice((None, None, None, 2, 3))
@@ -78,7 +78,7 @@ def history(chance: random.Random) -> list[Told]:
         if years[number - 1][1].month != end.month or chance.random() < 0.5:
             told.append(Told("other_income", unit, start, end, f"f{number}", Decimal(1), filed, TODAY))
         figures = {item: _figure(chance) for item in sorted(TOLD)}
-        if chance.random() < 0.7:  # or the filing contradicts itself
+        if chance.random() < 0.7:  # otherwise the filing contradicts itself
             figures["gross_profit"] = figures["revenue"] - figures["cost_of_sales"]
             figures["equity"] = figures["assets"] - figures["liabilities"]
             figures["profit"] = figures["profit_before_tax"] - figures["income_tax"]
@@ -106,7 +106,7 @@ def history(chance: random.Random) -> list[Told]:
 def _half_year(
     chance: random.Random, number: int, year: tuple[date, date], unit: str, lag: timedelta
 ) -> Iterator[Told]:
-    """An interim report: the half-year, and of fewer figures the twelve months to its end."""
+    """An interim report: the half-year, and for fewer figures the twelve months to its end."""
     start, middle = year[0], year[0] + timedelta(days=181)
     for place, item in enumerate(sorted(FLOWS)):
         filed = middle + lag
@@ -146,7 +146,7 @@ def _figure(chance: random.Random) -> Decimal:
 
 
 class World:
-    """Some issuers, published; and their stories as the reference tells them."""
+    """Some issuers, published, and their histories in the form of the reference."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -171,7 +171,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def events(told: Iterable[Told]) -> list[date]:
-    """The days on which anything can change, the one before and the one after each."""
+    """The days on which anything can change, and the days before and after each."""
     return around({day for t in told for day in (t.end, t.available) if day is not None and day < TODAY})
 
 
@@ -195,7 +195,7 @@ def of_issuer(
 @pytest.mark.deep
 @pytest.mark.rule("MET-1", "MET-12", "MET-13")
 @pytest.mark.parametrize("known", [False, True])
-def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_shows(
+def test_every_day_matches_the_values_and_reasons_of_a_replay_of_the_rules(
     world: World, *, known: bool
 ) -> None:
     compared = 0
@@ -208,12 +208,12 @@ def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_s
                 slug: as_expected(worked, end) for slug, (_, worked, end) in values.items()
             }, (key, day)
             reasons = Counter(why for why, _, _ in expected.values() if why != "stands")
-            if known:  # nothing tells that a full year would be published later
+            if known:  # nothing shows that a full year will be published later
                 del reasons["not_published"]
             assert missing == reasons, (key, day)
             assert [r["metric"] for r in rows] == sorted(values)
             compared += len(values)
-    assert compared > 100 * ISSUERS  # or the histories are too thin to prove anything
+    assert compared > 100 * ISSUERS  # otherwise the histories are too short to prove anything
 
 
 def as_worked(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -240,7 +240,7 @@ def test_no_value_appears_before_its_filing(world: World) -> None:
 @pytest.mark.deep
 @pytest.mark.rule("MET-13")
 @pytest.mark.parametrize("known", [False, True])
-def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world: World, *, known: bool):
+def test_a_screen_ranks_exactly_the_rows_of_the_issuers_and_counts_the_others(world: World, *, known: bool):
     every = sorted({day for issuer in world.issuers.values() for day in events(issuer.told)})
     for day in [date(1990, 1, 1), *world.chance.sample(every, 12), TODAY, date(2031, 1, 1)]:
         held = {key: of_issuer(world.edition, key, day, known=known) for key in world.issuers}
@@ -259,7 +259,7 @@ def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world
                     assert served == expected[:most], (slug, day, order)
                     assert found.selection.truncated == (len(expected) > most)
                     counted_issuers = sum(found.omitted.values()) + len(expected)
-                    # As known on a day, nobody is counted who publishes a full year later only.
+                    # On a known day, issuers whose first full year comes later are not counted.
                     assert counted_issuers == len(world.issuers) or (
                         known and not found.omitted["not_published"]
                     )
@@ -278,7 +278,7 @@ def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world
 @pytest.mark.deep
 @pytest.mark.rule("MET-8")
 def test_a_later_filing_never_adds_a_value_to_a_day_before_it(tmp_path: Path) -> None:
-    """Rule 4, between two editions: what a past day shows can shrink, and change by nothing else."""
+    """Rule 4, between two editions: the values of a past day can disappear, but not change otherwise."""
     chance = random.Random(7)
     desk = Desk(tmp_path / "home", date(2021, 6, 1))
     stories = {service_id(f"ticker:JSE:T{n}"): history(chance) for n in range(10)}

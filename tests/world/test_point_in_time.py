@@ -20,7 +20,7 @@ from tests.world.reference import Told, knowable, seen, told_in
 
 ISSUER = "ticker:JSE:TST"
 KEY = service_id(ISSUER)
-# The first capture lies before the year ends, so that a figure can be known, dated or not, too early.
+# The first capture is before the end of the year, so a figure can be known too early, dated or not.
 CAPTURES = (date(2020, 11, 15), date(2021, 2, 1), date(2021, 6, 1))
 PERIODS = (
     (date(2020, 1, 1), date(2020, 12, 31)),
@@ -32,7 +32,7 @@ DAYS = (
     date(2021, 1, 1), date(2021, 1, 2), date(2021, 1, 31), date(2021, 2, 1), date(2021, 3, 3),
     date(2021, 6, 1),
 )  # fmt: skip
-# The issuer's year is known from the start, so that what a period is called is never in question.
+# The issuer's year is known from the start, so the names of its periods are fixed.
 YEAR = Told(
     "assets", "ZAR", date(2019, 1, 1), date(2019, 12, 31), "d0", Decimal(7), date(2020, 3, 1), CAPTURES[0]
 )
@@ -52,7 +52,7 @@ DEEP = settings(
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[Told, str]]:
-    """Reports of one issuer, each with a location, of few facts, days and documents: so that they meet."""
+    """Reports of one issuer, each with a location; few facts, days and documents, so that they overlap."""
     facts = draw(st.lists(st.tuples(CONCEPTS, UNITS, st.sampled_from(PERIODS)), min_size=1, max_size=2))
     days = draw(st.lists(st.none() | st.sampled_from(DAYS), min_size=2, max_size=4, unique=True))
     report = st.builds(
@@ -81,7 +81,7 @@ def desk() -> Iterator[Desk]:
 
 
 def take(desk: Desk, history: Sequence[tuple[Told, str]], files: int = 1) -> None:
-    """Bring in a history, each report on its day of capture, spread over so many files a day."""
+    """Ingest a history, each report on its day of capture, split over so many files a day."""
     for captured in CAPTURES:
         desk.set_day(captured)
         rows = [as_row(ISSUER, told, location) for told, location in history if told.captured == captured]
@@ -96,7 +96,7 @@ def take(desk: Desk, history: Sequence[tuple[Told, str]], files: int = 1) -> Non
 @pytest.mark.rule("PIT-1")
 @DEEP
 @given(histories())
-def test_every_day_shows_what_a_replay_of_the_rules_shows(history: list[tuple[Told, str]]) -> None:
+def test_every_day_matches_a_replay_of_the_rules(history: list[tuple[Told, str]]) -> None:
     told = [YEAR, *(report for report, _ in history)]
     events = {day for r in told for day in (r.end, r.captured, r.available or r.captured)}
     with desk() as desk_:
@@ -108,7 +108,7 @@ def test_every_day_shows_what_a_replay_of_the_rules_shows(history: list[tuple[To
 @pytest.mark.rule("PIT-4")
 @DEEP
 @given(histories())
-def test_no_row_tells_the_future_and_the_order_is_the_documented_one(history: list[tuple[Told, str]]) -> None:
+def test_no_row_reveals_the_future_and_the_order_is_as_documented(history: list[tuple[Told, str]]) -> None:
     with desk() as desk_:
         take(desk_, history)
         for (day, _), answer in ask(desk_.publish(), KEY, around(DAYS)).items():
@@ -144,7 +144,7 @@ def test_the_facts_are_the_same_whatever_the_order_of_ingestion_and_the_split_ov
 
 
 def unmarked(answers: dict[tuple[date, str], Answer]) -> dict[tuple[date, str], Answer]:
-    """Answers without what a `source_ref` tells of the file that a document was captured in."""
+    """Answers without the part of a `source_ref` that identifies the captured file."""
     return {
         asked: tuple({**row, "source_ref": without_mark(row["source_ref"])} for row in rows)
         for asked, rows in answers.items()
@@ -154,7 +154,7 @@ def unmarked(answers: dict[tuple[date, str], Answer]) -> dict[tuple[date, str], 
 @pytest.mark.rule("PIT-9")
 @DEEP
 @given(histories(), histories())
-def test_a_past_view_is_the_same_after_later_filings_were_taken_in(
+def test_later_filings_do_not_change_a_past_view(
     history: list[tuple[Told, str]], later: list[tuple[Told, str]]
 ) -> None:
     begun = date(2021, 6, 2)
@@ -167,7 +167,7 @@ def test_a_past_view_is_the_same_after_later_filings_were_taken_in(
         desk_.set_day(arriving)
         new = [told._replace(available=told.available and arriving, captured=arriving) for told, _ in later]
         known = {(told[:6], told.available) for told, _ in history}
-        # A document without a date that was captured before is no later filing.
+        # A document without a date that was captured before is not a later filing.
         desk_.filings("later.csv", [as_row(ISSUER, t) for t in new if (t[:6], t.available) not in known])
         after = desk_.publish()
         assert ask(after, KEY, days) == answers

@@ -1,4 +1,4 @@
-"""Routes on real filings: worked out by brute force beside the product, and each of them met somewhere."""
+"""Routes on real filings: compared with brute force, and each of them used somewhere."""
 
 import gzip
 import json
@@ -63,8 +63,9 @@ in June, whose first full year opens with the balance of half a year. With how m
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> BuildContext:
-    """What a route may read in the files, of the registrants that are looked at and some others; with every
-    round all that is in them."""
+    """What a route may read in the files, for the registrants under test and some others; with every
+    round, for all of them.
+    """
     folder = tmp_path_factory.mktemp("real")
     desk = Desk(folder / "home", date(2026, 1, 1))
     facts = shared_data / "fundamentals"
@@ -87,7 +88,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> BuildC
 
 
 def is_looked_at(number: int, name: str) -> bool:
-    """Whether a registrant may be one that a test here compares with, or is of the half taken besides.
+    """Whether a test compares this registrant, or it belongs to the extra half.
 
     By the first word of its name, as the two sources write the rest in different ways.
     """
@@ -112,7 +113,7 @@ def years(world: BuildContext) -> list[tuple[str, int, Lines]]:
 
 
 def as_filed(lines: Lines, end: int) -> Filed:
-    """The facts of a year in the words of the reference."""
+    """The facts of a year in the form of the reference."""
     rows = {}
     for concept, fact in lines.facts.items():
         day = date.fromordinal(fact.report.available)
@@ -139,7 +140,7 @@ def test_every_line_item_of_real_filings_is_what_brute_force_finds(years: list[t
 def test_every_route_leads_to_its_figure_in_the_real_filing_listed_for_it(
     years: list[tuple[str, int, Lines]],
 ) -> None:
-    """`UPDATE_SNAPSHOTS=1` lists the first filing of each route again."""
+    """`UPDATE_SNAPSHOTS=1` writes the first filing of each route again."""
     met: dict[RouteKey, RouteExample] = {}
     every: dict[RouteKey, set[RouteExample]] = {}
     for name, end, lines in years:
@@ -167,7 +168,7 @@ NAMES_OF_REVENUE = re.compile(
 
 
 def test_every_african_issuer_that_reports_revenue_has_a_net_margin(world: BuildContext, shared_data: Path):
-    """It goes by the last full year; banks and insurers have other names for revenue."""
+    """Its last full year counts; banks and insurers have other names for revenue."""
     folder = shared_data.parent / "starter" / "filings" / "companyfacts"
     ours = {f"registry:US-SEC-CIK:{path.name[3:13]}" for path in folder.iterdir() if path.is_file()}
     number = slugs().index("net_margin")
@@ -178,7 +179,7 @@ def test_every_african_issuer_that_reports_revenue_has_a_net_margin(world: Build
         issuer = Issuer(entity, world.ledger, world.captures)
         last = issuer.years.published[-1]
         ending = date.fromordinal(last.end).isoformat()
-        # Of everything it reported, whether a route reads it or not.
+        # Of all its figures, whether a route reads them or not.
         if any(start and end == ending and NAMES_OF_REVENUE.match(c) for c, _, end, start in issuer.reports):
             reporting.add(entity.legal_name)
             if derive(issuer.years).histories[number][-1].state in (State.INPUT_ABSENT, State.CURRENCY_MIXED):
@@ -187,7 +188,7 @@ def test_every_african_issuer_that_reports_revenue_has_a_net_margin(world: Build
     assert len(reporting) >= 20
 
 
-# Of items that issuers report as such too, how often a route gives the very figure that they report.
+# How often a route gives exactly the figure that issuers report for the same item.
 AGREEING = {
     "liabilities": ("us-gaap:LiabilitiesAndStockholdersEquity - us-gaap:StockholdersEquity", 0.93),
     "equity_owners": ("us-gaap:LiabilitiesAndStockholdersEquity - us-gaap:Liabilities", 0.93),
@@ -212,7 +213,7 @@ def test_a_route_agrees_with_the_figure_that_issuers_report(years: list[tuple[st
 
 
 def as_told(path: Path) -> list[Told]:
-    """The twelve-month figures and instants of a registrant, in the words of the reference."""
+    """The twelve-month figures and instants of a registrant, in the form of the reference."""
     told = []
     document = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal)
     for taxonomy in ("us-gaap", "ifrs-full"):
@@ -261,7 +262,7 @@ def test_a_day_of_a_real_registrant_shows_what_a_replay_of_it_shows(
 
 
 def latest_year(years: IssuerYearList) -> tuple[FullYear, tuple[Computed, ...]] | None:
-    """The latest full year published, and every metric of it as today computes it."""
+    """The latest published full year, and every metric of it as computed today."""
     asked = windows(years)
     if not asked:
         return None
@@ -270,7 +271,7 @@ def latest_year(years: IssuerYearList) -> tuple[FullYear, tuple[Computed, ...]] 
 
 
 class Truncated:
-    """A ledger as it would be had nothing been filed after a day."""
+    """A ledger as if nothing had been filed after a day."""
 
     def __init__(self, held: Mapping[str, FactColumns], day: str) -> None:
         self._held, self._day = held, day
@@ -283,10 +284,10 @@ class Truncated:
 
 
 @pytest.mark.rule("MET-2", "MET-8")
-def test_every_filing_day_serves_what_only_the_filings_of_that_day_give(world: BuildContext) -> None:
-    """Value, inputs, routes and reason equal those of a ledger that holds nothing filed later.
+def test_every_filing_day_depends_only_on_the_filings_of_that_day(world: BuildContext) -> None:
+    """Value, inputs, routes and reason equal those of a ledger without later filings.
 
-    `make torture` looks at every filing day of every registrant, other runs at six or more of each.
+    `make torture` checks every filing day of every registrant, other runs six or more of each.
     """
     compared: Counter[str] = Counter()
     for entity in world.entities:

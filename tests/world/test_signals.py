@@ -1,4 +1,4 @@
-"""Signals through the real ledger: each panel on a small world told by hand, and never ahead of its day."""
+"""Signals through the real ledger: each panel on a small world written by hand, never ahead of its day."""
 
 import json
 from datetime import date
@@ -70,7 +70,7 @@ def test_awards_are_counted_once_where_they_were_first_released(desk: Desk) -> N
     assert len({row["source_ref"] for row in rows}) == 3, "each the first release of its quarter"
 
 
-def test_a_quarter_is_there_once_releases_were_captured_at_its_end(desk: Desk) -> None:
+def test_a_quarter_appears_once_releases_were_captured_at_its_end(desk: Desk) -> None:
     tenders(desk, *map(as_json, AWARDS))
     assert observed(desk, "public-buyer-concentration")[0]["quarter"] == "2024-Q3"
     for day, newest in ((date(2024, 12, 30), "2024-Q3"), (date(2024, 12, 31), "2024-Q4")):
@@ -83,7 +83,7 @@ def test_a_quarter_is_there_once_releases_were_captured_at_its_end(desk: Desk) -
         assert ("2024-10",) in months
 
 
-def test_buyers_that_are_not_named_are_left_out_and_told(desk: Desk) -> None:
+def test_unnamed_buyers_are_left_out_and_counted(desk: Desk) -> None:
     tenders(
         desk,
         release("o1", "2024-01-01", buyer="Ministry of Health"),
@@ -106,7 +106,7 @@ def test_buyers_that_are_not_named_are_left_out_and_told(desk: Desk) -> None:
     ]
 
 
-def test_issuers_are_told_what_they_won(desk: Desk) -> None:
+def test_issuers_have_a_row_for_the_awards_they_won(desk: Desk) -> None:
     register = [record(ALPHA, "Alpha Roads Limited", "ZA"), record(BETA, "Beta Works Limited", "ZA")]
     take(desk, "gleif-lei", "lei.csv", "\n".join((LEI_COLUMNS, *register)) + "\n")
     desk.filings("alpha.csv", [figure(ALPHA, "revenue", 1, 2023)])
@@ -133,8 +133,8 @@ def test_issuers_are_told_what_they_won(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "day", deep_after(2, [date(2024, 6, 29), date(2024, 6, 30), date(2024, 7, 1), date(2025, 3, 31)])
 )
-def test_what_is_said_of_a_closed_period_comes_from_releases_dated_by_then(tmp_path: Path, day: date) -> None:
-    """The world cut off at a day gives the rows closed by then, and the whole world the same ones."""
+def test_a_closed_period_uses_only_releases_dated_by_then(tmp_path: Path, day: date) -> None:
+    """The world cut off at a day gives the rows closed by then, and the whole world gives the same ones."""
     every = releases("ZA", 5, months=16)
     cut = [r for r in every if released(r).date() <= day]
     assert 0 < len(cut) < len(every)
@@ -146,7 +146,7 @@ def test_what_is_said_of_a_closed_period_comes_from_releases_dated_by_then(tmp_p
     for key, panel in panels().items():
         if panel.sku == "AF-TENDER":
             whole, known = (observed(worlds[name], key) for name in ("whole", "cut"))
-            for row in whole + known:  # the two files are not the same
+            for row in whole + known:  # otherwise the two files are equal
                 assert row.pop("source_ref").startswith("za-etenders:releases.json@")
             closed = [row for row in whole if row["closed_at"] <= str(day)]
             assert closed == [row for row in known if row["closed_at"] <= str(day)]
@@ -159,7 +159,7 @@ def test_what_is_said_of_a_closed_period_comes_from_releases_dated_by_then(tmp_p
 def test_momentum_compares_with_what_was_known_on_the_day(desk: Desk) -> None:
     rows = [
         ("2024-01-31", "100", "i", "2024-02-15"),
-        ("2024-01-31", "110", "i", "2024-03-10"),  # revised before February is known: this is compared with
+        ("2024-01-31", "110", "i", "2024-03-10"),  # revised before February: used to compare
         ("2024-01-31", "50", "i", "2024-04-20"),  # revised later: changes nothing
         ("2024-02-29", "121", "i", "2024-03-15"),
         ("2024-03-31", "0", "i", "2024-04-15"),

@@ -1,4 +1,4 @@
-"""The signal panels of issuers, of small histories."""
+"""The signal panels of issuers, on small histories."""
 
 from datetime import date
 from decimal import Decimal
@@ -11,7 +11,7 @@ from tests.world.signals_desk import ALPHA, BETA, figure, observed, take, told
 from tests.world.signals_desk import desk as desk
 
 
-def test_factors_are_the_metrics_of_every_year_as_its_figures_stand(desk: Desk) -> None:
+def test_factors_are_the_metrics_of_every_year_with_its_current_figures(desk: Desk) -> None:
     desk.filings(
         "alpha.csv",
         [
@@ -52,12 +52,12 @@ def test_quality_needs_its_inputs_and_three_margins(desk: Desk) -> None:
             Decimal("0.75"),
             None,
             2,
-        ),  # no year 2021: what is before does not count
+        ),  # no year 2021: earlier years do not count
         ("2020-12-31", None, None, Decimal("0.08164965809"), 3),  # sqrt(2/300)
     ]
 
 
-def test_volatility_is_of_five_years_at_most(desk: Desk) -> None:
+def test_volatility_covers_five_years_at_most(desk: Desk) -> None:
     margins = (1, 2, 3, 4, 5, 60)
     rows = []
     for year, profit in enumerate(reversed(margins), 2018):
@@ -83,9 +83,9 @@ def test_revisions_compare_the_latest_figure_with_the_first(desk: Desk) -> None:
             figure(ALPHA, "capex", 7, 2022),
             figure(ALPHA, "capex", "", 2022, later),
             figure(ALPHA, "finance_costs", 3, 2022),
-            figure(ALPHA, "finance_costs", 3, 2022, later),  # said again: no revision
+            figure(ALPHA, "finance_costs", 3, 2022, later),  # reported again: no revision
             figure(ALPHA, "odd_item", 1, 2022),
-            figure(ALPHA, "odd_item", 2, 2022, later),  # none of ours
+            figure(ALPHA, "odd_item", 2, 2022, later),  # not one of our items
             [*figure(ALPHA, "revenue", 1, 2022)[:4], "2022-01-01", "2022-06-30", "2022-09-01", "h1", "", ""],
             [*figure(ALPHA, "revenue", 2, 2022)[:4], "2022-01-01", "2022-06-30", later, "h2", "", ""],
         ],
@@ -132,7 +132,7 @@ def test_persistence_counts_years_in_a_row(desk: Desk) -> None:
 
 
 @pytest.mark.rule("PROV-3", "PROV-10")
-def test_a_row_is_held_under_the_strictest_class_and_captured_with_the_last_of_its_inputs(desk: Desk) -> None:
+def test_a_row_has_the_strictest_licence_and_the_latest_capture_of_its_inputs(desk: Desk) -> None:
     desk.filings("alpha.csv", [figure(ALPHA, "revenue", 100, 2022)])
     desk.set_day(date(2024, 11, 20))
     licensed = (

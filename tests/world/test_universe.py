@@ -1,4 +1,4 @@
-"""Issuers and statements through the real ledger, build and edition, against the fundamentals of a day."""
+"""Issuers and statements through the real ledger and build, against the fundamentals of a day."""
 
 import json
 from collections import defaultdict
@@ -52,7 +52,7 @@ def days_of(history: Iterable[tuple[Told, str]]) -> Iterable[date]:
 @pytest.mark.rule("ISS-1", "ISS-3")
 @DEEP
 @given(histories())
-def test_the_universe_of_every_day_is_that_of_its_figures(history: list[tuple[Told, str]]) -> None:
+def test_the_universe_of_every_day_follows_from_its_figures(history: list[tuple[Told, str]]) -> None:
     with desk() as desk_:
         take(desk_, history)
         desk_.set_day(CAPTURES[1])
@@ -92,7 +92,7 @@ def test_a_later_filing_changes_no_past_universe() -> None:
 @pytest.mark.rule("STMT-1", "STMT-2")
 @DEEP
 @given(histories(), st.randoms(use_true_random=False))
-def test_a_statement_has_of_each_line_item_and_period_one_figure_of_the_day(
+def test_a_statement_has_one_figure_of_the_day_per_line_item_and_period(
     history: list[tuple[Told, str]], chance: Any
 ) -> None:
     with desk() as desk_:
@@ -116,7 +116,7 @@ def test_a_statement_has_of_each_line_item_and_period_one_figure_of_the_day(
                 assert has_currency is (cell in cells), "a column has one currency"
             by_ref = {row["record_ref"]: row for row in answer}
             for cell, row in zip(cells, rows, strict=True):
-                # Of the profit, where no other is reported, that of the owners is had.
+                # If no other profit is reported, that of the owners is used.
                 assert cell in groups or row["line_item"] == "profit_owners"
                 fact = by_ref[row["record_ref"]]
                 assert (row["vintage"], row["available_at"]) == (fact["vintage"], fact["available_at"])

@@ -39,7 +39,7 @@ Step = tuple[Any, ...]
 
 
 class Desk:
-    """A HOME with organisations of its own, and files of one more source."""
+    """A HOME with its own organisations, and files of one more source."""
 
     def __init__(self, folder: Path, adapter: str) -> None:
         self.inbox = folder
@@ -62,7 +62,7 @@ class Desk:
         known = LEIS if adapter != "gleif-lei" else LEIS[:1]
         rows = [record(number, f"{number} Limited", "ZA") for number in known]
         self.ingest("register", "register.csv", "\n".join([COLUMNS, *rows, ""]).encode())
-        # The tickers are subjects, too: an id that was issued leads to its organisation for ever.
+        # The tickers are subjects too: an issued id leads to its organisation for ever.
         tickers = "".join(
             f"lei:{number},ticker,JSE:IT{at},\nticker:JSE:IT{at},aggregator,za/{at},OPENCORPORATES\n"
             for at, number in enumerate(known)
@@ -91,7 +91,7 @@ class Desk:
             return ledger_commands.replay_vault(self.settings, None).differences
 
     def files(self) -> dict[int, tuple[str, str, str]]:
-        """By number, the files that are valid: instant, name and digest."""
+        """The valid files by number: instant, name and digest."""
         with ledger_commands.open_ledger(self.settings) as ledger:
             valid = ledger.without(())
             every = sorted((valid.captures() | valid.unchanged_files()).items())
@@ -126,7 +126,7 @@ def histories(draw: st.DrawFn) -> list[Step]:
 
 
 def play(desk: Desk, adapter: str, history: list[Step]) -> list[tuple[datetime, str, bytes]]:
-    """Do every step; the files that are valid in the end."""
+    """Run every step; returns the files that are valid in the end."""
     given: list[tuple[str, bytes]] = []
     valid: list[tuple[datetime, str, bytes]] = []
     withdrawn: set[bytes] = set()
@@ -163,7 +163,7 @@ def _file(adapter: str, kind: str, arguments: list[Any], given: list[tuple[str, 
 def _left(
     desk: Desk, adapter: str, kind: str, arguments: list[Any], valid: list[tuple[datetime, str, bytes]]
 ) -> list[tuple[datetime, str, bytes]]:
-    """Withdraw a source, a file or a capture; the files that are valid then."""
+    """Withdraw a source, a file or a capture; returns the files that are still valid."""
     chosen: dict[str, Any] = {}
     left: list[tuple[datetime, str, bytes]] = []
     if kind == "file":
@@ -182,7 +182,7 @@ def _left(
 
 
 def shown(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Everything that an edition serves: equal where every byte of its parts and files is."""
+    """Everything that an edition serves: equal if every byte of its parts and files is."""
     names = ("kinds", "first", "content")
     return {
         "rows": manifest["rows"],
@@ -205,7 +205,7 @@ def check(adapter: str, history: list[Step]) -> None:
 @pytest.mark.rule("ING-9", "PUB-1")
 @pytest.mark.parametrize("adapter", deep_after(1, [name for name in MAKERS if name != "ixbrl"]))
 def test_publish_refuses_an_edition_that_holds_a_withdrawn_row(adapter: str, tmp_path: Path) -> None:
-    """A reader of the ledger that hides nothing stands for any fault that lets a row through."""
+    """A ledger reader that hides nothing simulates any bug that lets a withdrawn row through."""
     desk = Desk(tmp_path, adapter)
     desk.now += timedelta(days=1)
     desk.ingest(SOURCE, names(adapter)[0], content(adapter, {0: 0, 1: 0}))
@@ -240,7 +240,7 @@ def test_every_adapter_has_overlapping_files() -> None:
 
 @pytest.mark.rule("ING-9", "ING-10")
 @pytest.mark.parametrize("adapter", deep_after(1, [name for name in MAKERS if name != "ixbrl"]))
-def test_whatever_is_withdrawn_the_edition_is_that_of_a_home_that_never_had_it(adapter: str) -> None:
+def test_after_any_withdrawal_the_edition_equals_that_of_a_home_without_it(adapter: str) -> None:
     @hypothesis.settings(max_examples=rounds(4, 12, 60, here=2))
     @given(histories())
     def hold(history: list[Step]) -> None:

@@ -1,4 +1,4 @@
-"""Keys: only a hash is stored, and what the store says now is what counts."""
+"""Keys: only a hash is stored, and the store's current record counts."""
 
 import asyncio
 from collections import Counter
@@ -21,8 +21,6 @@ from tests.patience import wait
 
 
 class Values:
-    """A KeyValue in memory that only stores."""
-
     def __init__(self) -> None:
         self.stored: dict[str, bytes] = {}
         self.down = False
@@ -74,7 +72,7 @@ def test_a_revoked_sandbox_key_stays_revoked(keys: Keys) -> None:
         asyncio.run(keys.authenticate("sankofa-sandbox"))
 
 
-def test_without_a_sandbox_key_there_is_none(values: Values) -> None:
+def test_the_sandbox_key_can_be_turned_off(values: Values) -> None:
     keys = Keys(
         SealedRecords(values, [b"secret"]), Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC)
     )
@@ -83,7 +81,7 @@ def test_without_a_sandbox_key_there_is_none(values: Values) -> None:
             asyncio.run(keys.authenticate(key))
 
 
-def test_an_expired_key_is_refused_from_the_day_after_and_told_why(values: Values) -> None:
+def test_an_expired_key_is_refused_from_the_next_day_with_the_reason(values: Values) -> None:
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
     keys = Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: now[0])
     key = asyncio.run(keys.create("starter", last_day=date(2026, 3, 31)))
@@ -125,7 +123,7 @@ def test_a_replaced_key_ends_after_the_overlap_and_never_later_than_it_would_hav
 
 
 class Interrupted(Values):
-    """Something else happens between the reading of a record and what follows from it."""
+    """Something else changes the record between reading and writing it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,7 +137,7 @@ class Interrupted(Values):
 
 
 @every("command", ["reseal", "expire", "revoke"])
-def test_a_revocation_beside_another_change_is_not_lost(command: str) -> None:
+def test_a_revocation_survives_a_concurrent_change(command: str) -> None:
     values = Interrupted()
     now = datetime(2026, 1, 1, tzinfo=UTC)
     before = Keys(SealedRecords(values, [b"old"]), Settings(), lambda: now)
@@ -201,18 +199,18 @@ def test_an_altered_cursor_is_refused(at: int) -> None:
         "a b",
     ],
 )
-def test_what_was_never_issued_is_refused(cursor: str) -> None:
+def test_a_cursor_that_was_never_issued_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidParameter):
         CURSORS.read(cursor, POSITION.filters)
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_refused_and_nothing_worse(cursor: str) -> None:
+def test_any_text_as_a_cursor_is_just_refused(cursor: str) -> None:
     with pytest.raises(InvalidParameter):
         CURSORS.read(cursor, POSITION.filters)
 
 
-def test_secrets_are_rotated_without_breaking_a_walk() -> None:
+def test_rotating_secrets_does_not_break_paging() -> None:
     rotated = Cursors([b"new", b"secret"])
     assert rotated.read(ISSUED, POSITION.filters) == POSITION
     issued = rotated.issue(POSITION)
@@ -235,7 +233,7 @@ class Clock:
 
 
 class Counters:
-    """A KeyValue in memory, as far as counting needs one."""
+    """A KeyValue in memory that only counts."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -289,7 +287,7 @@ def test_a_new_minute_begins_on_the_minute() -> None:
     assert left_of(usage).startswith('"minute";r=1;t=60')
 
 
-def test_the_month_is_told_before_the_minute() -> None:
+def test_the_month_is_reported_before_the_minute() -> None:
     counting = Counting("2026-11-15T10:20:30")
     _, refusal = counting.count(grant(), times=6)
     assert refusal is not None
@@ -339,7 +337,7 @@ def test_the_day_of_last_use_is_written_once_a_day_by_the_first_process_that_see
     assert counting.counters.puts[1:] == [("used:id", b"2026-11-16")]
 
 
-def test_a_store_that_takes_no_day_stops_no_request() -> None:
+def test_a_store_that_cannot_write_the_day_stops_no_request() -> None:
     counting = Counting("2026-11-15T12:00:00")
 
     async def unavailable(*_: object) -> None:
@@ -364,7 +362,7 @@ ADDRESSES = (
 
 
 def subscriber(address: str) -> str:
-    """The network that an address counts as, computed in another way than in the code."""
+    """The network that an address counts as, computed differently than in the code."""
     if not address:
         return ""
     parsed: IPv4Address | IPv6Address = ip_address(address)
@@ -413,7 +411,7 @@ def test_no_address_makes_a_counter_beyond_the_buckets(
     assert not any(str(address) in name for name in names for address in addresses if address.version == 6)
 
 
-def test_nobody_can_tell_without_the_secret_who_shares_a_counter() -> None:
+def test_shared_counters_cannot_be_predicted_without_the_secret() -> None:
     names = set()
     for secret in (b"one", b"two", b"three"):
         store = Counters()

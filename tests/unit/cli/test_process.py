@@ -1,4 +1,4 @@
-"""A command that runs until it is told to stops at whatever moment it is told."""
+"""A long-running command stops at whatever moment it gets the signal."""
 
 import os
 import signal
@@ -11,8 +11,8 @@ from tests.patience import PATIENCE
 
 
 @every("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_is_heard_whenever_it_comes(number: signal.Signals) -> None:
-    """They come while the main thread enters or leaves a wait, which is where one was once never heard."""
+def test_a_signal_is_never_lost(number: signal.Signals) -> None:
+    """Signals come while the main thread enters or leaves a wait, where one was once lost."""
     before = signal.getsignal(number)
     for _ in range(20):
         with stop_on_signals() as stop:

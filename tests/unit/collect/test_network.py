@@ -1,4 +1,4 @@
-"""Which addresses are fetched from, and how long a document may take."""
+"""Allowed addresses of publishers, and time limits of a document."""
 
 import socket
 import threading
@@ -39,7 +39,7 @@ def test_link_local_and_metadata_addresses_are_never_fetched_from(address: str) 
 
 @pytest.mark.rule("COL-3")
 @every("address", PRIVATE)
-def test_private_addresses_are_fetched_from_only_where_they_are_allowed(address: str) -> None:
+def test_private_addresses_are_fetched_from_only_if_allowed(address: str) -> None:
     refuse_unsafe("publisher", address, allow_private=True)
     with pytest.raises(ReplyRefused, match="not an address of the public internet"):
         refuse_unsafe("publisher", address, allow_private=False)
@@ -79,7 +79,7 @@ def test_a_transfer_below_the_least_rate_is_cut_after_a_minute() -> None:
 
 
 @pytest.mark.rule("COL-4")
-def test_a_transfer_at_the_least_rate_goes_on_and_a_publisher_may_think_first() -> None:
+def test_a_transfer_at_the_least_rate_continues_after_a_slow_start() -> None:
     clock = _Clock()
     patience = _patience(clock, min_rate=10)
     for _ in range(59):
@@ -91,7 +91,7 @@ def test_a_transfer_at_the_least_rate_goes_on_and_a_publisher_may_think_first() 
 
 
 @pytest.mark.rule("COL-4")
-def test_a_transfer_that_was_quick_once_must_stay_so() -> None:
+def test_a_transfer_that_slows_down_is_cut() -> None:
     clock = _Clock()
     patience = _patience(clock, min_rate=10)
     patience.look(1 << 30)
@@ -103,7 +103,7 @@ def test_a_transfer_that_was_quick_once_must_stay_so() -> None:
 
 
 @pytest.mark.rule("COL-4")
-def test_a_document_has_until_its_deadline_however_quick_it_is() -> None:
+def test_a_document_must_finish_by_its_deadline_at_any_rate() -> None:
     clock = _Clock()
     patience = _patience(clock, deadline="1m")
     clock.now += 60
@@ -113,7 +113,7 @@ def test_a_document_has_until_its_deadline_however_quick_it_is() -> None:
         patience.look(1 << 20)
 
 
-def test_a_stop_is_heard_at_the_next_look() -> None:
+def test_a_stop_takes_effect_at_the_next_check() -> None:
     stop = threading.Event()
     patience = _patience(_Clock(), stop)
     patience.look()
@@ -126,7 +126,7 @@ def test_a_stop_is_heard_at_the_next_look() -> None:
 def test_a_name_is_resolved_once_and_the_checked_address_is_the_one_connected_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A name whose second answer is another: what was checked is what is connected to."""
+    """A name that resolves to another address the second time: the connection uses the checked one."""
     answers = ["127.0.0.1", "169.254.169.254", "127.0.0.1"]
     connected: list[str] = []
     real = socket.getaddrinfo

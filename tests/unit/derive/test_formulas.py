@@ -1,4 +1,4 @@
-"""Every formula of metrics-v1: it is what its page says, exact, and silent where it cannot be computed."""
+"""Every formula of metrics-v1 matches its page, is exact, and has no value where it cannot be computed."""
 
 import random
 import re
@@ -24,7 +24,7 @@ DECIDED = """gross_margin operating_margin ebitda_margin pretax_margin net_margi
 
 
 @pytest.mark.rule("MET-10")
-def test_the_set_is_the_decided_one() -> None:
+def test_the_set_of_metrics_is_the_decided_one() -> None:
     assert list(slugs()) == sorted(DECIDED)
 
 
@@ -33,7 +33,7 @@ def figures(chance: random.Random, names: tuple[str, ...]) -> dict[str, Decimal]
 
 
 def by_the_page(text: str, inputs: dict[str, Decimal]) -> Decimal | None:
-    """The formula as the page writes it, in fractions: names, numbers and arithmetic only."""
+    """The formula as the page writes it, computed in fractions."""
     assert re.fullmatch(r"[a-z0-9_ ()+*/-]+", text)
     exact: Fraction = eval(  # noqa: S307 - our own text, just matched
         re.sub(r"\b([0-9]+)\b", r"Fraction(\1)", text),
@@ -45,7 +45,7 @@ def by_the_page(text: str, inputs: dict[str, Decimal]) -> Decimal | None:
 
 @pytest.mark.rule("MET-10")
 @every("slug", DECIDED)
-def test_a_metric_is_what_its_page_says(slug: str) -> None:
+def test_a_metric_matches_its_page(slug: str) -> None:
     chance = random.Random(slug)
     found = BY_SLUG[slug]
     lines = found.explanation.split()
@@ -97,7 +97,7 @@ def test_without_any_one_of_its_inputs_there_is_no_value(slug: str) -> None:
         ("payout_ratio", {"dividends_paid": "0", "profit_owners": "7"}, "0"),
     ],
 )
-def test_values(slug: str, inputs: dict[str, str], value: str | None) -> None:
+def test_each_formula_gives_its_example(slug: str, inputs: dict[str, str], value: str | None) -> None:
     found = BY_SLUG[slug]({name: Decimal(text) for name, text in inputs.items()})
     assert found == (None if value is None else Decimal(value))
 
@@ -157,7 +157,7 @@ def test_a_root_is_rounded_from_all_its_digits(value: Fraction, root: str) -> No
 
 @given(fractions)
 def test_a_root_is_the_decimal_next_to_it(value: Fraction) -> None:
-    """Checked by squaring the midpoints on either side of it: no root is taken here."""
+    """Checked by squaring the midpoints on either side, without taking a root."""
     root = rounded_root(value)
     if not value:
         assert root == 0
@@ -168,6 +168,6 @@ def test_a_root_is_the_decimal_next_to_it(value: Fraction) -> None:
 
 
 @pytest.mark.rule("PROV-10")
-def test_what_is_derived_is_held_under_the_strictest_class_of_its_inputs() -> None:
+def test_a_derived_value_has_the_strictest_licence_class_of_its_inputs() -> None:
     assert strictest(["cc-by", "public-domain"]) == "cc-by"
     assert strictest(reversed(LICENSE_CLASSES)) == "licensed-redistribution"

@@ -1,4 +1,4 @@
-"""An issuer's full years: which figures stand for a line item, in which currency; which year is before."""
+"""An issuer's full years: the figures and the currency used for a line item, and the year before."""
 
 from decimal import Decimal
 
@@ -64,7 +64,7 @@ def test_a_withdrawn_figure_gives_way_only_from_that_day_on() -> None:
     assert values(year, "2023-06-01") == {"profit": 7, "profit_owners": 7}
 
 
-def test_durations_are_taken_of_one_stretch_of_days() -> None:
+def test_all_durations_of_a_year_cover_the_same_days() -> None:
     (year,) = issuer(
         flow("revenue", "5"),
         flow("profit", "2"),
@@ -90,7 +90,7 @@ def test_the_year_before_ended_within_ten_days_of_one_year_ago() -> None:
 
 
 def first_years(*opening: Told) -> IssuerYearList:
-    """An issuer that was founded in June 2018, and the figures of its first full year."""
+    """An issuer founded in June 2018, and the figures of its first full year."""
     return issuer(
         ("us-gaap:NetIncomeLoss", "USD", "2018-06-18", "2018-12-31", "2019-04-01", "1"),
         *opening,
@@ -100,17 +100,17 @@ def first_years(*opening: Told) -> IssuerYearList:
 
 
 @pytest.mark.rule("MET-10")
-def test_the_opening_balance_of_a_first_full_year_is_the_one_that_its_report_repeats() -> None:
+def test_the_opening_balance_of_a_first_full_year_comes_from_its_report() -> None:
     balance = ("us-gaap:Assets", "USD", "", "2018-12-31")
     years = first_years((*balance, "2019-04-01", "30"), (*balance, "2020-03-27", "30"))
-    assert [year.end for year in years.published] == [ordinal("2019-12-31")]  # the half-year before is none
+    assert [year.end for year in years.published] == [ordinal("2019-12-31")]  # not the half-year before
     (value,) = [v for v in derive(years).values if v.metric.slug == "return_on_assets"]
     assert (value.value, value.first) == (Decimal("0.15"), ordinal("2020-03-27"))
 
 
 @pytest.mark.rule("MET-10")
 @every("told_again", ["31", None])
-def test_a_balance_that_no_report_of_a_full_year_repeats_opens_none(told_again: str | None) -> None:
+def test_a_balance_that_no_annual_report_repeats_opens_no_year(told_again: str | None) -> None:
     balance = ("us-gaap:Assets", "USD", "", "2018-12-31")
     years = first_years(
         (*balance, "2019-04-01", "30"),
@@ -168,7 +168,7 @@ def test_a_figure_filed_before_the_year_ended_publishes_nothing() -> None:
 
 
 def test_a_proof_in_a_later_filing_opens_a_route_from_then_on_only() -> None:
-    """Long-term debt is all debt where the note on debt has it as its total; the note comes later."""
+    """Long-term debt is all debt if the note on debt has it as its total; the note comes later."""
     balances = [
         ("us-gaap:LongTermDebtNoncurrent", "USD", "", "2022-12-31", "2023-03-01", "70"),
         ("us-gaap:StockholdersEquity", "USD", "", "2022-12-31", "2023-03-01", "100"),

@@ -1,4 +1,4 @@
-"""Every route leads to its figure from a small filing of its own; and what closes one."""
+"""Every route reaches its figure from a small filing of its own, and conditions can close it."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def values(lines: Lines, item: str) -> dict[int, Decimal]:
 
 
 def example(route: Route, kind_place: int) -> tuple[dict[str, int], int]:
-    """A filing with what a route needs and nothing else, and the value it leads to."""
+    """A filing with only the inputs of a route, and the value it gives."""
     figures = {term.concept: 5000 >> 2 * n for n, term in enumerate(route.terms)}
     if route.confirm == "nothing":
         first, *rest = route.terms
@@ -75,7 +75,7 @@ def example(route: Route, kind_place: int) -> tuple[dict[str, int], int]:
 
 
 def balance(figures: dict[str, int], terms: Sequence[Term], total: int) -> None:
-    """Give the last of some concepts the figure with which all of them add up to a total."""
+    """Give the last of some concepts the figure that makes all of them add up to a total."""
     *others, last = terms
     for number, term in enumerate(others):
         figures.setdefault(term.concept, 900 + 7 * number)
@@ -83,14 +83,14 @@ def balance(figures: dict[str, int], terms: Sequence[Term], total: int) -> None:
     figures[last.concept] = last.sign * left
 
 
-def test_every_route_has_a_real_filing_that_opens_it() -> None:
+def test_every_route_has_a_real_filing_that_uses_it() -> None:
     keys = [route_key(route) for route in routes_with_a_filing()]
     assert len(set(keys)) == len(keys)
     assert read_examples().keys() == set(keys)
 
 
 @every("route", ROUTES, ids=lambda r: f"{r.item}-{r.number}")
-def test_a_route_leads_to_its_figure_from_a_filing_that_has_its_parts(route: Route) -> None:
+def test_a_route_gives_its_figure_from_a_filing_with_its_parts(route: Route) -> None:
     for place in range(40):  # of the members of a kind, one that no better route takes
         figures, value = example(route, place)
         found = values(filing(figures), route.item)
@@ -110,7 +110,7 @@ def test_without_any_one_of_its_parts_a_route_is_closed(route: Route) -> None:
 
 
 @every("route", [r for r in ROUTES if r.unless], ids=lambda r: f"{r.item}-{r.number}")
-def test_what_shows_that_a_route_is_not_the_whole_closes_it(route: Route) -> None:
+def test_evidence_that_a_route_is_incomplete_closes_it(route: Route) -> None:
     figures, _ = example(route, 0)
     for concept in route.unless:
         if concept not in figures:
@@ -163,13 +163,13 @@ def test_the_first_filing_that_has_the_terms_decides_and_its_guards_alone() -> N
         ),
     ],
 )
-def test_a_total_smaller_than_its_part_is_passed_over_and_counted(item: str, figures: dict[str, int]) -> None:
+def test_a_total_smaller_than_its_part_is_skipped_and_counted(item: str, figures: dict[str, int]) -> None:
     lines = filing(figures)
     assert lines.figure(item).value == 4780  # type: ignore[union-attr]
     assert lines.conflicts == 1
 
 
-def test_a_negative_outflow_is_turned_only_where_its_filing_proves_the_sign() -> None:
+def test_a_negative_outflow_is_corrected_only_if_its_filing_proves_the_sign() -> None:
     bought = {"us-gaap:PaymentsToAcquirePropertyPlantAndEquipment": -80}
     assert filing(bought).figure("capex") is None
     investing = {
@@ -206,7 +206,7 @@ def test_a_negative_outflow_is_turned_only_where_its_filing_proves_the_sign() ->
         ),
     ],
 )
-def test_costs_typed_as_negative_figures_are_turned_where_the_totals_prove_it(
+def test_costs_reported_as_negative_are_corrected_if_the_totals_prove_it(
     item: str, figures: dict[str, int]
 ) -> None:
     assert filing(figures).figure(item).value == 60  # type: ignore[union-attr]
@@ -214,7 +214,7 @@ def test_costs_typed_as_negative_figures_are_turned_where_the_totals_prove_it(
     assert unproven is None or unproven.value != 60
 
 
-def test_a_profit_has_its_sign_turned_where_only_the_other_leads_from_the_profit_before_tax() -> None:
+def test_the_sign_of_a_profit_is_corrected_if_only_the_other_follows_from_the_profit_before_tax() -> None:
     before = "IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest"
     told = {"ProfitLoss": 24_200_000, before: -24_212_783}
     assert filing(gaap(**told)).figure("profit").value == -24_200_000  # type: ignore[union-attr]
@@ -240,7 +240,7 @@ def test_a_balance_sheet_that_does_not_balance_gives_neither_liabilities_nor_equ
     )
 
 
-def test_a_breakdown_that_does_not_close_to_the_last_digit_proves_nothing() -> None:
+def test_a_breakdown_that_does_not_add_up_to_the_last_digit_proves_nothing() -> None:
     sheet = {
         "us-gaap:AssetsCurrent": 100,
         "us-gaap:CashAndCashEquivalentsAtCarryingValue": 60,
@@ -296,14 +296,14 @@ def test_a_gross_profit_that_was_reported_needs_no_proof() -> None:
     ]
 
 
-def test_rounding_in_the_last_place_contradicts_nothing() -> None:
+def test_rounding_of_the_last_digit_is_no_contradiction() -> None:
     lines = income(revenue=120_000_000, cost=79_999_000, gross=40_000_000, contracts=120_000_000)
     check_identities(lines)
     assert lines.conflicts == 0
 
 
 @pytest.mark.rule("MET-5")
-def test_both_years_come_by_the_first_route_that_both_have() -> None:
+def test_both_years_use_the_first_route_that_both_have() -> None:
     years = issuer(
         flow("us-gaap:SalesRevenueNet", "80", year=2021),
         flow("us-gaap:Revenues", "100"),
@@ -327,7 +327,7 @@ def test_both_years_come_by_the_first_route_that_both_have() -> None:
         ('x = [{ take = "us-gaap:A", unless = "@g", since = "s", why = "w" }]', "no group g"),
     ],
 )
-def test_a_route_that_cannot_be_read_is_refused_by_what_is_wrong(text: str, said: str) -> None:
+def test_a_malformed_route_is_refused_with_the_reason(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse("[groups]\n[items]\n" + text)
 
@@ -443,15 +443,13 @@ def gaap(**figures: int) -> dict[str, int]:
         ("equity", gaap(StockholdersEquity=2115106, MinorityInterest=8962), 2124068),
     ],
 )
-def test_what_a_reader_of_the_filing_would_call_a_part_is_not_served_as_the_whole(
-    item: str, figures: dict[str, int], value: int | None
-) -> None:
+def test_a_part_is_never_served_as_the_whole(item: str, figures: dict[str, int], value: int | None) -> None:
     figure = filing(figures).figure(item)
     assert (figure.value if figure else None) == value
 
 
 @every(("item", "section"), [("capex", "investing"), ("dividends_paid", "financing")])
-def test_nothing_is_told_of_a_section_of_cash_flows_only_where_no_line_of_it_is_reported(
+def test_a_section_of_cash_flows_is_missing_only_if_no_line_of_it_is_reported(
     item: str, section: str
 ) -> None:
     breakdown = table().breakdowns[section]
@@ -554,7 +552,7 @@ def test_figures_that_contradict_each_other_are_counted_unless_another_explains_
         (2, 0, 4_100, ["eps_basic", "shares_outstanding"]),
     ],
 )
-def test_earnings_above_the_profit_and_shares_off_by_thousands_are_passed_over(
+def test_earnings_above_the_profit_and_shares_off_by_thousands_are_skipped(
     eps: int, profit: int, shares: int, left: list[str]
 ) -> None:
     filed = gaap(EarningsPerShareBasic=eps, NetIncomeLoss=profit, CommonStockSharesOutstanding=shares)

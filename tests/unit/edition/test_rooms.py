@@ -21,7 +21,7 @@ SERVE = "import sankofa.cli.application"
     ],
     ids=["reading", "serving"],
 )
-def test_neither_reading_nor_serving_loads_what_only_a_build_needs(program: str, unneeded: tuple[str, ...]):
+def test_reading_and_serving_load_no_module_that_only_a_build_needs(program: str, unneeded: tuple[str, ...]):
     show = "import sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", f"{program}\n{show}"], capture_output=True, text=True, check=True

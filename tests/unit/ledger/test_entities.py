@@ -36,7 +36,6 @@ def figure(subject: str) -> Fact:
 
 
 def take(desk: Desk, *records: EntityRecord | Fact, source: str = "s") -> None:
-    """Each time another file."""
     ledger = desk.ledger()
     with ledger.capture(source, "synthetic", "file", str(next(_DIGESTS))) as capture:
         for record in records:
@@ -86,7 +85,7 @@ def test_two_leis_are_not_joined_over_a_chain_of_others(desk: Desk) -> None:
     assert len(conflicts) == 1
 
 
-def test_of_ids_issued_by_one_file_the_strongest_identifier_gives_the_one_that_survives(desk: Desk) -> None:
+def test_the_surviving_id_of_one_file_comes_from_its_strongest_identifier(desk: Desk) -> None:
     take(desk, figure(TICKER), says(NUMBER, TICKER), says(LEI, NUMBER))
     (entity,) = resolved(desk)[0]
     assert (entity.service_id, set(entity.aliases)) == (
@@ -95,7 +94,7 @@ def test_of_ids_issued_by_one_file_the_strongest_identifier_gives_the_one_that_s
     )
 
 
-def test_a_record_without_a_date_is_in_force_from_its_capture_and_taking_it_again_changes_nothing(desk: Desk):
+def test_a_record_without_a_date_counts_from_its_first_capture(desk: Desk):
     for day, name in enumerate(("A Ltd", "A Ltd", "B Ltd", "B Ltd", "A Ltd"), 1):
         desk.set_day(date(2024, 1, day))
         take(desk, says(LEI, name=name, effective=""))

@@ -1,4 +1,4 @@
-"""MCP with failing tools, and with clients that are slow or gone."""
+"""MCP with failing tools, and with clients that are slow or disconnect."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ def search() -> Operation:
         raise ValueError("secret internals")
 
     declared: dict[str, Operation] = {}
-    with pytest.MonkeyPatch.context() as patch:  # only while declaring: the registry is everyone's
+    with pytest.MonkeyPatch.context() as patch:  # the registry is global, so only during the declaration
         patch.setattr(contract, "_OPERATIONS", declared)
         declare = contract.operation("/v1/things", row=EntityRow, errors=(400, 402), tool="search_things")
         declare(search_things)
@@ -79,7 +79,7 @@ def problem_of(result: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("ERR-5")
-async def test_a_defect_is_a_500_whose_details_are_only_in_the_log(tmp_path, search, monkeypatch, caplog):
+async def test_a_defect_is_a_500_with_details_only_in_the_log(tmp_path, search, monkeypatch, caplog):
     async with connected(tmp_path, search, monkeypatch) as (client, _):
         problem = problem_of(await client.call_tool("search_things", {"limit": 7}))
     assert problem["status"] == 500
@@ -98,7 +98,7 @@ async def test_a_body_that_dribbles_is_cut_off_with_408(tmp_path, search, monkey
 
 
 async def test_a_body_that_breaks_off_is_a_400(tmp_path, search, monkeypatch):
-    """The server tells the same of a client that hung up and of one that sent chunks that are none."""
+    """The server reports the same for a client that hung up and for malformed chunks."""
     async with connected(tmp_path, search, monkeypatch) as (_, http):
         sent = await ask(http._transport.app, asgi_scope())  # type: ignore[attr-defined]
         assert sent[0]["status"] == 400
@@ -118,7 +118,7 @@ def asgi_scope() -> dict[str, Any]:
 async def ask(
     app: Any, scope: dict[str, Any], *, body: bytes | None = None, wait: bool = False
 ) -> list[dict[str, Any]]:
-    """One request whose body is given, or stops in the middle: for ever, or because the client hung up."""
+    """Send a request whose body is complete, stalls for ever, or ends because the client hung up."""
     sent: list[dict[str, Any]] = []
     first: dict[str, Any] = {"type": "http.request", "body": body or b"{", "more_body": body is None}
     messages = [first] if body is not None or wait else [first, {"type": "http.disconnect"}]

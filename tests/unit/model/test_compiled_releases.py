@@ -1,4 +1,4 @@
-"""Compiled releases, compared with ocdsmerge: on the real files of every publisher, and on made-up ones."""
+"""Compiled releases compared with ocdsmerge, on the real files of every publisher and on generated ones."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ VERSIONS = {"1.0": "1__0__3", "1.1": "1__1__4"}
 
 @cache
 def release_schema(version: str) -> dict[str, Any]:
-    """The schema of a release in a version of OCDS; skips the test, or fails it, where it cannot be had."""
+    """The schema of a release in a version of OCDS; skips or fails the test if it cannot be fetched."""
     archive = _archive()
     if archive is None:
         missing(f"the OCDS schemas (pip cannot download {REQUIREMENT.relative_to(REPOSITORY)})")
@@ -53,7 +53,7 @@ def _archive() -> Path | None:
     if archive.exists():
         return archive
     CACHE.mkdir(parents=True, exist_ok=True)
-    # In a folder beside it: several workers may be here at once.
+    # In a folder beside it: several workers may run at once.
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         command = [sys.executable, *DOWNLOAD, "--dest", folder, "--requirement", str(REQUIREMENT)]
         try:
@@ -74,14 +74,14 @@ def rules() -> MergeRules:
 
 
 def _compare(releases: list[tuple[SetBy, Json]], rules: MergeRules, every: int = 1) -> int:
-    """How often a process was found equal to what ocdsmerge makes of it."""
+    """How often a process equals what ocdsmerge makes of it."""
     process, compared = Process(), 0
     compiled, versioned = CompiledRelease(merge_rules=rules), VersionedRelease(merge_rules=rules)
     for number, (by, body) in enumerate(releases, 1):
         process.add(body, by)
         plain = _without_null_amounts(body)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of objects with one id
+            warnings.simplefilter("ignore")  # objects with the same id
             compiled.append(plain)
             versioned.append({**plain, "id": by.release_id, "date": by.release_date})
         if number % every and number != len(releases):
@@ -186,7 +186,7 @@ def test_any_releases_are_compiled_as_ocdsmerge_does(rules: MergeRules, bodies: 
     ]
     try:
         _compare(releases, rules)
-    except InconsistentTypeError:  # which a cleaned release never is
+    except InconsistentTypeError:  # a cleaned release never has this
         pytest.fail(json.dumps(bodies))
 
 

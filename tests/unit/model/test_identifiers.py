@@ -68,7 +68,7 @@ def test_every_spelling_of_an_identifier_becomes_one(written: str, canonical: st
         "registry:US-SEC-CIK:12345678901", "registry:US-SEC-CIK:abc", "registry:US-SEC-CIK:0", "figi:",
     ],
 )  # fmt: skip
-def test_what_is_no_identifier_is_refused(written: str) -> None:
+def test_a_malformed_identifier_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"[a-z]"):
         parse_identifier(written)
 
@@ -86,14 +86,14 @@ def test_a_cik_has_ten_digits() -> None:
 
 
 @every("value", ["", "-1", "1.0", "٣", "1" * 11, "0000000000"])
-def test_what_is_no_cik_is_refused(value: str) -> None:
+def test_a_malformed_cik_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="CIK"):
         cik(value)
 
 
 @pytest.mark.rule("ENT-1")
 def test_the_service_id_of_an_identifier_is_the_same_everywhere_and_for_ever() -> None:
-    # Written out: whoever changes how ids are made breaks every id that was ever given to a client.
+    # Written out: a change in how ids are made breaks every id that a client ever got.
     assert service_id("lei:999900SAMPLEZA000189") == "DC46AF1B1AAA424B58D1368176"
     assert service_id(parse_identifier("lei:999900sampleza000189")) == "DC46AF1B1AAA424B58D1368176"
     assert service_id(cik(1045810)) == "DC0C886484A395C430181D31BC"
@@ -117,7 +117,7 @@ def test_a_service_id_is_dc_and_24_hex_characters(one: str, other: str) -> None:
         ("isin", "isin:ZAE000015228", "zae000015228"),
     ],
 )
-def test_what_a_person_types_is_looked_up_as_what_is_stored(id_type: str, stored: str, typed: str) -> None:
+def test_typed_identifiers_are_normalised_like_stored_ones(id_type: str, stored: str, typed: str) -> None:
     assert lookup_key_of_text(id_type, typed) == stored_lookup_key(stored)
 
 
@@ -144,13 +144,13 @@ def test_an_lei_is_judged_as_stdnum_judges_it(base: str, other: str) -> None:
 
 
 @given(st.text(max_size=24) | st.text(ALPHABET + " -_", min_size=11, max_size=21))
-def test_nothing_passes_that_stdnum_refuses(text: str) -> None:
+def test_no_identifier_passes_that_stdnum_refuses(text: str) -> None:
     assert not is_isin(text) or stdnum.isin.is_valid(text)
     assert not is_lei(text) or stdnum.lei.is_valid(text)
 
 
 @every("text", ["", "ZAE000015229", "zae000015228", "ZAE000015228\n", "ZAE00001522\u0668", "QQ0000000000"])
-def test_what_is_not_in_canonical_form_is_left_to_stdnum(text: str) -> None:
+def test_other_spellings_are_left_to_stdnum(text: str) -> None:
     assert not is_isin(text)
     assert is_isin("ZAE000015228")
     assert not is_lei("529900t8bm49aursdo55")
@@ -175,12 +175,12 @@ def test_what_is_not_in_canonical_form_is_left_to_stdnum(text: str) -> None:
         ("US-SEC-CIK", "1045810", "registry:US-SEC-CIK:0001045810"),
     ],
 )
-def test_a_number_is_kept_in_one_way(scheme: str, number: str, kept: str) -> None:
+def test_a_registry_number_has_one_stored_spelling(scheme: str, number: str, kept: str) -> None:
     assert str(make_identifier("registry", number, scheme)) == kept
     assert in_one_spelling(kept) == kept
 
 
-def test_what_was_stored_before_is_read_as_it_would_be_today() -> None:
+def test_older_stored_numbers_are_read_in_the_spelling_of_today() -> None:
     assert in_one_spelling("registry:ZA-CIP:1979/003231/06") == "registry:ZA-CIPC:1979/003231/06"
     assert in_one_spelling("lei:529900T8BM49AURSDO55") == "lei:529900T8BM49AURSDO55"
 
@@ -214,7 +214,7 @@ def test_a_name_in_another_script_is_kept_without_its_marks() -> None:
 
 
 def errors_between(word: str, other: str) -> int:
-    """The distance as it is defined: letters added, left out, changed, or two neighbours swapped."""
+    """The distance by definition: letters inserted, deleted, replaced, or two neighbours swapped."""
     before, row = list[int](), list(range(len(other) + 1))
     for i, a in enumerate(word, 1):
         earlier, before, row = before, row, [i]
@@ -227,7 +227,7 @@ def errors_between(word: str, other: str) -> int:
 
 
 @given(WORD | st.text("ab", max_size=6), WORD | st.text("ab", max_size=6))
-def test_words_that_share_a_form_are_as_many_slips_apart_as_errors(one: str, other: str) -> None:
+def test_the_number_of_slips_equals_the_edit_distance(one: str, other: str) -> None:
     near = not set(neighbourhood(one)).isdisjoint(neighbourhood(other))
     expected = errors_between(one, other) if near else None
     assert slips_between(one, other) == slips_between(other, one) == expected
@@ -244,7 +244,7 @@ def test_a_name_without_accents_is_folded_as_one_with_them(name: str) -> None:
     assert f"{search_form(name)} e".split() == search_form(f"{name} é").split()
 
 
-def test_short_words_must_be_right() -> None:
+def test_short_words_must_match_exactly() -> None:
     assert [tolerated(w) for w in ("abc", "abcd", "abcdefghi")] == [0, 1, 2]
 
 
@@ -273,7 +273,7 @@ def test_keys_and_codes_are_in_upper_case_and_families_in_lower() -> None:
         "FX.ZAR.ZAR",
     ],
 )
-def test_what_is_no_key_is_refused(key: str) -> None:
+def test_a_malformed_key_of_a_series_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="series: expected"):
         series_key(key)
 
@@ -293,7 +293,7 @@ def test_what_is_no_key_is_refused(key: str) -> None:
         ("CPI.EUR.ZAR", ""),
     ],
 )
-def test_a_rate_is_of_the_country_whose_currency_it_is_quoted_in(series: str, country: str) -> None:
+def test_a_rate_belongs_to_the_country_of_its_quote_currency(series: str, country: str) -> None:
     assert quoted_in(series) == country
 
 
@@ -311,7 +311,7 @@ def test_a_rate_is_of_the_country_whose_currency_it_is_quoted_in(series: str, co
         ("TESTX.OWN", "gdp", "weekly", "", "GDP, weekly"),
     ],
 )
-def test_a_series_without_a_name_is_named_by_its_key(
+def test_a_series_without_a_name_is_named_after_its_key(
     series: str, family: str, frequency: str, country: str, name: str
 ) -> None:
     assert series_name(series, family, frequency, country) == name

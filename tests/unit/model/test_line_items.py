@@ -88,7 +88,7 @@ def test_a_look_alike_is_served_under_its_own_name(look_alike: str, is_a_route: 
         "us-gaap:NetIncomeLossAvailableToCommonStockholdersBasic",
     ],
 )
-def test_a_part_stands_for_the_whole_only_where_the_filing_shows_it(part: str) -> None:
+def test_a_part_counts_as_the_whole_only_if_the_filing_proves_it(part: str) -> None:
     assert all(route.guarded for item in LINE_ITEMS for route in routes(item) if route.single == part)
 
 
@@ -111,7 +111,7 @@ def test_a_plain_line_item_is_served_as_itself() -> None:
         ("revenue", ["revenue", "us-gaap:Revenues", "us-gaap:SalesRevenueNet"]),
     ],
 )
-def test_the_order_in_which_concepts_stand_in(item: str, order: list[str]) -> None:
+def test_the_order_of_concepts_for_a_line_item(item: str, order: list[str]) -> None:
     singles = [route.single for route in routes(item)]
     places = [singles.index(concept) for concept in order]
     assert places == sorted(places)

@@ -1,4 +1,4 @@
-"""One release made fit: what is kept, what becomes null, what is told."""
+"""Cleaning of one release: what stays, what becomes null, what is reported."""
 
 import json
 import re
@@ -55,11 +55,11 @@ def body(release: CleanRelease) -> Json:
         ("", None),
     ],
 )
-def test_a_date_is_an_instant_in_utc_or_nothing(text: str, instant: str | None) -> None:
+def test_a_date_is_an_instant_in_utc_or_null(text: str, instant: str | None) -> None:
     assert moment(text) == instant
 
 
-def test_an_address_of_a_document_is_one_of_the_web_or_nothing() -> None:
+def test_the_address_of_a_document_is_a_web_address_or_null() -> None:
     addresses = ["https://a.example/b", "HTTP://a.example", "javascript:alert(1)", "WWW.a.example", " "]
     release = cleaned(tender={"documents": [{"id": f"{n}", "url": one} for n, one in enumerate(addresses)]})
     kept = [document["url"] for document in body(release)["tender"]["documents"]]
@@ -68,7 +68,7 @@ def test_an_address_of_a_document_is_one_of_the_web_or_nothing() -> None:
 
 
 @given(st.text(max_size=30))
-def test_any_text_at_all_is_an_instant_or_nothing(text: str) -> None:
+def test_any_text_is_an_instant_or_null(text: str) -> None:
     found = moment(text)
     assert found is None or found.endswith("Z")
 
@@ -86,7 +86,7 @@ def test_a_whole_number_is_a_usable_id() -> None:
     assert (release.release_id, json.loads(release.body)["id"]) == ("17", "17")
 
 
-def test_fields_outside_the_table_go_at_any_depth() -> None:
+def test_unknown_fields_are_removed_at_any_depth() -> None:
     release = cleaned(mood=1, tender={"title": "T", "mood": {"deep": 1}, "items": [{"id": "1", "mood": 2}]})
     assert body(release) == {"tender": {"title": "T", "items": [{"id": "1"}]}}
     assert release.faults == []
@@ -112,7 +112,7 @@ def test_a_text_in_another_language_is_kept_but_a_name_is_not() -> None:
         ("", None),
     ],
 )
-def test_an_amount_keeps_its_digits_and_zero_is_nothing(given_amount: Any, kept: Any) -> None:
+def test_an_amount_keeps_its_digits_and_zero_is_null(given_amount: Any, kept: Any) -> None:
     release = cleaned(
         tender={"value": {"amount": given_amount}}, awards=[{"id": "1", "value": {"amount": given_amount}}]
     )
@@ -123,14 +123,14 @@ def test_an_amount_keeps_its_digits_and_zero_is_nothing(given_amount: Any, kept:
 
 
 @every("amount", ["x", True, [], Decimal("NaN"), Decimal("Infinity"), Decimal("1e999999"), "1,5"])
-def test_what_is_no_finite_number_is_null_and_told(amount: Any) -> None:
+def test_a_number_that_is_not_finite_is_null_and_reported(amount: Any) -> None:
     release = cleaned(tender={"value": {"amount": amount, "currency": "ZAR"}})
     assert release.faults == [("tender.value.amount", "not a finite number")]
     assert body(release)["tender"]["value"] == {"amount": None, "currency": "ZAR"}
 
 
 @every("currency", ["QQQ", 7, ["ZAR"], {"code": "ZAR"}])
-def test_what_is_no_currency_is_null_and_told(currency: Any) -> None:
+def test_an_unknown_currency_is_null_and_reported(currency: Any) -> None:
     release = cleaned(tender={"value": {"amount": 1, "currency": currency}})
     assert release.faults == [("tender.value.currency", "unknown currency")]
     assert body(release)["tender"]["value"] == {"amount": 1, "currency": None}
@@ -194,7 +194,7 @@ INNER = st.dictionaries(
 
 
 @given(st.dictionaries(FIELDS, JSON_VALUES | INNER | st.lists(JSON_VALUES | INNER, max_size=3), max_size=6))
-def test_whatever_a_release_holds_it_is_cleaned_or_unusable_and_cleaning_again_changes_nothing(
+def test_any_release_is_cleaned_or_unusable_and_cleaning_is_idempotent(
     fields: dict[str, Any],
 ) -> None:
     try:
@@ -234,7 +234,7 @@ LegislativeReference.informationService
 
 
 def kind(owner: str, name: str) -> str:
-    """The kind of a field, or of the entries of an array."""
+    """The kind of a field or of the entries of an array."""
     found = TABLE[owner][name]
     if isinstance(found, list):
         assert len(found) == 1
@@ -242,7 +242,7 @@ def kind(owner: str, name: str) -> str:
     return found
 
 
-def test_a_field_is_of_a_known_kind_or_of_a_type_with_a_table() -> None:
+def test_every_field_has_a_known_kind_or_a_type_with_a_table() -> None:
     assert len(SERVED_FIELDS) > 700
     assert not [field for field in SERVED_FIELDS if kind(*field) not in KINDS | TABLE.keys()]
 
@@ -262,12 +262,12 @@ def test_no_field_is_about_a_person() -> None:
     assert not {"Person", "ContactPoint", "JuryMember", "Shareholder"} & TABLE.keys()
 
 
-def test_whoever_may_be_a_party_is_an_organisation() -> None:
+def test_every_kind_of_party_is_an_organisation() -> None:
     marked = {f"{owner}.{name}" for owner, name in SERVED_FIELDS if kind(owner, name) == "Organization"}
     assert marked == set(ORGANISATIONS)
     assert {f"{owner}.{name}" for owner, name in SERVED_FIELDS if name in {"author", "publisher"}} <= marked
 
 
-def test_money_is_told_from_other_numbers() -> None:
+def test_money_is_distinguished_from_other_numbers() -> None:
     assert [field for field in SERVED_FIELDS if kind(*field) == "amount"] == [("Value", "amount")]
     assert {name for owner, name in SERVED_FIELDS if kind(owner, name) == "currency"} == {"currency"}

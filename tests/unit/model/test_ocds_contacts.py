@@ -1,4 +1,4 @@
-"""People whom a free text names outright, their numbers, and what only looks like them."""
+"""People named in free texts, their phone numbers, and similar texts that are not people."""
 
 import time
 from collections.abc import Callable
@@ -164,7 +164,7 @@ def lines(text: str) -> list[str]:
 
 @pytest.mark.rule("GATE-8")
 @every("marked", lines(NAMED))
-def test_who_is_to_be_contacted_is_cut_and_the_rest_stays(marked: str) -> None:
+def test_contact_persons_are_cut_and_the_rest_stays(marked: str) -> None:
     parts = marked.replace("}", "{").split("{")
     told = "".join(part if number % 2 == 0 else CUT for number, part in enumerate(parts))
     assert Secrets().cut("".join(parts)) == told
@@ -257,7 +257,7 @@ def test_numbers_of_other_countries_are_cut_with_their_code(number: str) -> None
         ],
     ),
 )
-def test_a_long_text_costs_what_its_length_does(pump: str) -> None:
+def test_the_cost_of_a_long_text_is_linear(pump: str) -> None:
     def seconds(size: int) -> float:
         text = pump * (size // len(pump))
         began = time.process_time()

@@ -46,7 +46,7 @@ def roles_of(release: CleanRelease) -> dict[str, set[str]]:
     return {party.organisation.name: set(party.roles) for party in release.parties}
 
 
-def test_a_party_with_evidence_is_told_with_all_it_is_known_by() -> None:
+def test_a_party_with_evidence_keeps_all_its_names_and_identifiers() -> None:
     release = cleaned(
         parties=[
             listed(
@@ -69,14 +69,14 @@ def test_a_party_with_evidence_is_told_with_all_it_is_known_by() -> None:
     assert release.withheld == []
 
 
-def test_a_party_without_evidence_leaves_its_roles_alone() -> None:
+def test_only_the_roles_of_a_party_without_evidence_stay() -> None:
     release = cleaned(parties=[listed("p", "Ann Bee", "supplier", "tenderer", address={"region": "Cee"})])
     assert body(release)["parties"] == [{"roles": ["supplier", "tenderer"]}]
     assert release.parties == []
     assert release.summary.withheld_parties == 1
 
 
-def test_twins_of_a_stub_are_one_and_those_withheld_are_counted_by_who_they_are() -> None:
+def test_equal_stubs_become_one_and_withheld_parties_are_counted_by_kind() -> None:
     release = cleaned(
         parties=[listed(n, name, "supplier") for n, name in enumerate(("Ann Bee", "Cee Dee", "ANN BEE"))]
     )
@@ -118,7 +118,7 @@ def test_a_reference_under_another_name_loses_that_name() -> None:
     assert "Bee" not in release.body.decode()
 
 
-def test_organisations_where_they_are_meant_have_the_role_of_that_place() -> None:
+def test_organisations_in_other_fields_have_the_role_of_that_field() -> None:
     release = cleaned(
         buyer={"name": "B Ltd"},
         tender={"procuringEntity": {"name": "P Ltd"}, "tenderers": [{"name": "T Ltd"}, {"name": "Ann Bee"}]},
@@ -215,7 +215,7 @@ def test_a_number_of_a_withheld_party_is_cut_elsewhere_but_a_telling_id_is_not()
         (None, ""),
     ],
 )
-def test_a_role_is_told_in_the_words_of_the_standard(text: Any, told: str) -> None:
+def test_a_role_has_the_name_of_the_standard(text: Any, told: str) -> None:
     assert role(text) == told
 
 
@@ -291,7 +291,7 @@ def test_short_long_accented_and_numbered_secrets(withheld: str, text: str, left
 
 
 @every("text", ["Water in March", "Procurement of Works", "Kenya", "Thornveld Road", "Tender, and open"])
-def test_ordinary_words_and_those_of_organisations_that_are_named_tell_of_nobody(text: str) -> None:
+def test_ordinary_words_and_words_of_named_organisations_are_not_cut(text: str) -> None:
     secrets = Secrets()
     for name in ("March Water Supply", "Procurement Works Kenya", "Thornveld Tender Open"):
         secrets.add(name)
@@ -313,7 +313,7 @@ def test_ordinary_words_and_those_of_organisations_that_are_named_tell_of_nobody
         ("Msunduzi Municipality", "Msunduzi Municipality"),
     ],
 )
-def test_whoever_a_text_addresses_is_cut_though_nobody_was_withheld(text: str, left: str) -> None:
+def test_a_person_addressed_in_a_text_is_cut_even_if_nobody_was_withheld(text: str, left: str) -> None:
     secrets = Secrets()
     assert secrets.cut(text) == left
     assert secrets.repeats(text) is (CUT in left)
@@ -336,7 +336,7 @@ def test_whoever_a_text_addresses_is_cut_though_nobody_was_withheld(text: str, l
         ("unit@health.test", "unit@health.test", CUT),
     ],
 )
-def test_a_contact_that_is_an_office_tells_of_nobody(contact: str, text: str, left: str) -> None:
+def test_a_contact_that_is_an_office_is_not_cut(contact: str, text: str, left: str) -> None:
     secrets = Secrets()
     secrets.add_contact(contact)
     assert secrets.cut(text) == left
@@ -354,7 +354,7 @@ def test_values_of_any_shape_are_cut_and_a_spared_name_stays() -> None:
 
 
 @given(st.text())
-def test_folding_keeps_every_place(text: str) -> None:
+def test_folding_keeps_every_position(text: str) -> None:
     assert len(fold_in_place(text)) == len(composed(text))
 
 
@@ -402,6 +402,6 @@ def _cut(text: str, withheld: Iterable[str], public: Iterable[str], many: int) -
 
 
 @given(texts, secrets_of_a_release, st.lists(names, max_size=1))
-def test_an_index_cuts_what_looking_for_each_in_turn_cuts(text: str, withheld: list[str], public: list[str]):
+def test_the_index_cuts_the_same_as_a_search_for_each_name(text: str, withheld: list[str], public: list[str]):
     one_by_one = _cut(text, withheld, public, many=1_000)
     assert _cut(text, withheld, public, many=-1) == one_by_one

@@ -1,4 +1,4 @@
-"""The organisation gate: people stay out whatever their name looks like, bodies come in on proof."""
+"""The organisation gate: people stay out whatever their name looks like, organisations need proof."""
 
 import csv
 import re
@@ -21,7 +21,7 @@ def entries(text: str) -> list[str]:
     return [entry for line in text.strip("\n").splitlines() for entry in line.split("|")]
 
 
-# In a file of their own: half of the letters in them are "ambiguous" to a linter, which is the point.
+# In their own file: half of the letters in them are "ambiguous" to a linter, which is the point.
 NAMES = {
     key: entries(text)
     for key, text in tomllib.loads(
@@ -32,7 +32,7 @@ NAMES = {
 
 @pytest.mark.rule("GATE-3")
 @every("name", NAMES["people"])
-def test_a_person_and_whoever_may_be_one_stays_out(name: str) -> None:
+def test_a_person_or_a_possible_person_stays_out(name: str) -> None:
     assert org_evidence(name) is None
 
 
@@ -70,7 +70,7 @@ def test_the_evidence_is_the_form_and_never_the_name(name: str, told: str) -> No
         ("C. Steinweg Limited", "GB", True),
     ],
 )
-def test_words_that_mean_another_thing_in_a_country(name: str, country: str, is_served: bool) -> None:
+def test_words_with_another_meaning_in_a_country(name: str, country: str, is_served: bool) -> None:
     assert (org_evidence(name, country=country) is not None) == is_served
 
 
@@ -87,7 +87,7 @@ initials = st.builds(
 
 @st.composite
 def people(draw: st.DrawFn) -> str:
-    """One to four names in some order, with initials, commas, capitals and titles as registers write them."""
+    """One to four names in any order, with initials, commas, capitals and titles as registers write them."""
     names = draw(st.lists(word, min_size=1, max_size=4))
     if draw(st.booleans()):
         names.insert(draw(st.sampled_from([0, len(names)])), draw(initials))
@@ -141,7 +141,7 @@ def test_a_title_outweighs_the_clearest_form(names: list[str], form: str, title:
     st.sampled_from(NAMES["given"]),
     st.sampled_from(sorted(tables().forms)),
 )
-def test_letters_that_are_a_form_prove_nothing_after_a_person(surname: str, given_name: str, form: str):
+def test_letters_of_a_legal_form_prove_nothing_after_a_person(surname: str, given_name: str, form: str):
     two_letters = form.rstrip(".")
     if len(two_letters) == 2 and two_letters.isascii():
         assert org_evidence(f"{given_name} {surname} {two_letters.upper()}") is None
@@ -149,7 +149,7 @@ def test_letters_that_are_a_form_prove_nothing_after_a_person(surname: str, give
 
 
 @every("country", ["ZA", "NG", "KE", "IN"])
-def test_where_initials_follow_the_surname_dots_prove_nothing(country: str) -> None:
+def test_dots_prove_nothing_in_countries_where_initials_follow_the_surname(country: str) -> None:
     assert org_evidence("Kriel S.A.") is not None
     assert org_evidence("Kriel S.A.", country=country) is None
     assert org_evidence("Attewell, S.A.", country=country) is None

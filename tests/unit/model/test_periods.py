@@ -15,7 +15,7 @@ def on(text: str) -> int:
 
 
 def years(*ends: str, known: str = "2000-01-01", days: int = 365) -> IssuerYears:
-    """An issuer that reported full years of so many days, ending on these."""
+    """An issuer that reported full years of this length, ending on these days."""
     return IssuerYears(YearEvidence(on(known), on(end) - days + 1, on(end)) for end in ends)
 
 
@@ -97,7 +97,7 @@ def test_a_year_of_weeks_that_ends_on_the_last_sunday_of_january(
         *((30, None), (140, None), (548, None)),
     ],
 )
-def test_a_duration_is_about_so_many_months(days: int, months: int | None) -> None:
+def test_a_duration_is_rounded_to_months(days: int, months: int | None) -> None:
     assert months_of(1000, 1000 + days - 1) == months
 
 
@@ -116,7 +116,7 @@ def told(known: str, start: str, end: str, facts: int, declared: str | None = No
     return YearEvidence(on(known), on(start), on(end), declared, facts)
 
 
-def test_twelve_months_amid_the_year_tell_no_year_where_more_figures_do() -> None:
+def test_twelve_months_within_a_year_are_no_year_if_more_figures_disagree() -> None:
     trailing = told("2021-08-01", "2020-07-01", "2021-06-30", 30)
     for other in (
         told("2021-08-01", "2021-01-01", "2021-06-30", 50),
@@ -137,14 +137,14 @@ def test_a_second_half_does_not_move_the_year() -> None:
         assert named(IssuerYears([year, second]), "2021-01-01", "2021-06-30", "2021-08-01") == ("H2", 2021)
 
 
-def test_a_year_is_doubted_only_from_the_day_on_which_something_speaks_against_it() -> None:
+def test_a_year_is_doubted_only_from_the_day_of_contrary_evidence() -> None:
     trailing = told("2021-05-01", "2020-04-01", "2021-03-31", 30)
     issuer = IssuerYears([trailing, told("2022-03-01", "2021-01-01", "2021-12-31", 60)])
     assert named(issuer, "", "2021-03-31", "2021-05-01") == ("FY", 2021)
     assert named(issuer, "", "2022-03-31", "2022-05-01") == ("Q1", 2022)
 
 
-def test_half_years_tell_the_year_where_no_full_year_was_reported() -> None:
+def test_half_years_give_the_year_if_no_full_year_was_reported() -> None:
     issuer = IssuerYears([YearEvidence(on("2021-09-01"), on("2021-01-01"), on("2021-06-30"))])
     assert named(issuer, "2021-01-01", "2021-03-31", "2021-09-01") == ("Q1", 2021)
     assert named(issuer, "", "2020-12-31", "2021-09-01") == ("FY", 2020)
@@ -166,10 +166,10 @@ def test_without_any_evidence_nothing_is_a_full_year() -> None:
         ("2023-09-29", "other"),
         ("2023-07-02", "H1"),  # quarters of weeks in a calendar year: a period is reported to end here
         ("2023-06-30", "other"),
-        ("2023-07-03", "other"),  # so is one here, but of a single stray figure
+        ("2023-07-03", "other"),  # so is one here, but only by a single stray figure
     ],
 )
-def test_an_instant_is_that_of_a_quarter_on_its_last_day_only(day: str, expected: str) -> None:
+def test_an_instant_belongs_to_a_quarter_on_its_last_day_only(day: str, expected: str) -> None:
     issuer = IssuerYears(
         [
             told("2023-03-01", "2022-01-01", "2022-12-31", 50),
@@ -188,7 +188,7 @@ def test_an_instant_is_that_of_a_quarter_on_its_last_day_only(day: str, expected
         ("2018-12-31", "2018-12-30", ("other", 2018)),
         ("2018-12-31", "2018-01-01", ("other", 2018)),
         ("2018-12-31", "2017-12-31", ("FY", 2017)),
-        ("2018-12-31", "2015-12-31", ("FY", 2015)),  # the anniversary of a year that nothing else tells of
+        ("2018-12-31", "2015-12-31", ("FY", 2015)),  # the anniversary of a year that has no other evidence
         ("2018-12-31", "2016-01-01", ("other", 2016)),
         ("2023-06-30", "2023-07-01", ("other", 2024)),
         ("2023-02-28", "2020-02-29", ("FY", 2020)),
@@ -196,28 +196,28 @@ def test_an_instant_is_that_of_a_quarter_on_its_last_day_only(day: str, expected
         ("2020-02-29", "2023-03-01", ("other", 2024)),
     ],
 )
-def test_an_instant_is_that_of_the_year_on_its_last_day_only(
+def test_an_instant_belongs_to_the_year_on_its_last_day_only(
     year_end: str, day: str, expected: tuple[str, int]
 ) -> None:
     assert named(years(year_end), "", day) == expected
 
 
 def test_the_last_day_of_a_year_of_weeks_moves_with_the_year() -> None:
-    issuer = years("2009-01-25", "2010-01-31", days=364)  # of 52 weeks, and (told so here) 52 after a gap
+    issuer = years("2009-01-25", "2010-01-31", days=364)  # of 52 weeks, and (reported here) 52 after a gap
     for day in ("2009-01-25", "2010-01-31", "2011-01-30", "2008-01-27"):
         assert named(issuer, "", day).period_type == "FY", day
     for day in ("2009-01-26", "2009-01-31", "2010-02-01", "2011-01-31", "2008-01-31"):
         assert named(issuer, "", day).period_type == "other", day
 
 
-def test_the_balance_sheet_tells_the_year_end_where_a_half_year_begins_a_day_early() -> None:
+def test_the_balance_sheet_gives_the_year_end_if_a_half_year_begins_a_day_early() -> None:
     half = told("2009-08-20", "2009-01-25", "2009-07-26", 40)
     closing = YearEvidence(on("2009-08-20"), None, on("2009-01-25"), None, 22)
     opening = YearEvidence(on("2009-08-20"), None, on("2009-01-26"), None, 4)
     issuer = IssuerYears([half, closing, opening])
     assert named(issuer, "", "2009-01-25", "2009-08-20") == ("FY", 2009)
     assert named(issuer, "", "2009-01-26", "2009-08-20").period_type == "other"
-    # Where the day that is told has balances, no other is the year-end.
+    # If the reported day has balances, no other day is the year-end.
     dated = half._replace(start=on("2009-01-26"))
     many = opening._replace(facts=30)
     assert named(IssuerYears([dated, closing, many]), "", "2009-01-26", "2009-08-20").period_type == "other"
@@ -250,7 +250,7 @@ def test_a_stray_date_makes_no_year_of_its_own(start: str, end: str) -> None:
     assert named(issuer, "2012-10-01", "2013-09-30", "2013-12-15") == ("FY", 2013)
 
 
-def test_what_the_template_declares_to_be_trailing_tells_no_year() -> None:
+def test_a_period_declared_as_trailing_is_no_year() -> None:
     issuer = IssuerYears(
         [
             told("2021-05-01", "2020-04-01", "2021-03-31", 30, "TTM"),
@@ -271,7 +271,7 @@ def test_a_quarter_that_opens_with_a_balance_sheet_is_the_first_of_its_year() ->
 
 
 @pytest.mark.rule("PER-3")
-def test_the_balance_sheet_that_a_later_quarter_is_compared_with_is_the_year_ends() -> None:
+def test_the_balance_sheet_that_a_later_quarter_compares_with_is_of_the_year_end() -> None:
     known, quarter = "2011-08-12", ("2011-04-01", "2011-06-30")
     counts = {"2011-06-30": 25, "2011-03-31": 6, "2010-12-31": 25, "2009-12-31": 2}
     balances = [YearEvidence(on(known), None, on(end), facts=facts) for end, facts in counts.items()]
@@ -315,7 +315,7 @@ def test_no_day_far_from_every_anniversary_is_a_year_end(
 
 
 @given(st.lists(evidence, max_size=6), evidence, st.randoms(use_true_random=False))
-def test_the_order_of_the_evidence_is_of_no_account(
+def test_the_order_of_the_evidence_does_not_matter(
     known: list[YearEvidence], asked: YearEvidence, chance: object
 ) -> None:
     shuffled = chance.sample(known, len(known))  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ def test_a_note_of_another_implementation_is_verified_and_written_alike() -> Non
     assert verified_text(NOTE, [verifier]) == TEXT
 
 
-def test_any_trusted_signature_is_enough_and_a_wrong_one_of_a_trusted_key_is_too_much() -> None:
+def test_one_trusted_signature_is_enough_but_a_wrong_one_of_a_trusted_key_is_refused() -> None:
     peter, other, third = parse_signer(SIGNER), new_signer("other"), new_signer("PeterNeumann")
     note = sign_note(TEXT, [other, peter])
     assert verified_text(note, [peter.verifier]) == TEXT
@@ -59,7 +59,7 @@ def test_any_trusted_signature_is_enough_and_a_wrong_one_of_a_trusted_key_is_too
         NOTE + NOTE.rpartition(b"\n\n")[2] * 100,
     ],
 )
-def test_what_is_no_note_is_refused(note: bytes) -> None:
+def test_a_malformed_note_is_refused(note: bytes) -> None:
     with pytest.raises(NotTrusted):
         verified_text(note, [parse_verifier(VERIFIER)])
 
@@ -81,6 +81,6 @@ def test_a_text_may_have_blank_lines_and_the_last_one_ends_it() -> None:
         SIGNER,
     ],
 )
-def test_what_is_no_verifier_key_is_refused(key: str) -> None:
+def test_a_malformed_verifier_key_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match=r"expected|Ed25519|hash"):
         parse_verifier(key)

@@ -34,7 +34,7 @@ def test_a_day_is_read_as_it_is_written(day: date) -> None:
         *("2024-01-01\n", "+2024-01-01", "\u0662\u0660\u0662\u0664-01-01", "2024/01/01", "01-01-2024"),
     ],
 )
-def test_another_form_is_refused(text: str) -> None:
+def test_another_format_of_a_day_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected a date as YYYY-MM-DD"):
         parse_day(text)
 
@@ -42,13 +42,13 @@ def test_another_form_is_refused(text: str) -> None:
 @every(
     "text", ["0000-01-01", "1900-02-29", "2023-02-29", "2024-02-30", "2024-04-31", "2024-13-01", "2024-01-00"]
 )
-def test_a_day_that_never_was_is_refused_and_not_in_the_pattern(text: str) -> None:
+def test_an_impossible_day_is_refused_and_does_not_match_the_pattern(text: str) -> None:
     assert not re.fullmatch(REAL_DAYS, text)
     with pytest.raises(ValueError, match="no such day"):
         parse_day(text)
 
 
-def test_an_instant_is_told_in_utc_to_the_second() -> None:
+def test_an_instant_is_written_in_utc_to_the_second() -> None:
     moment = datetime(2024, 1, 1, 1, 2, 3, 999_999, tzinfo=timezone(timedelta(hours=2)))
     assert instant(moment) == "2023-12-31T23:02:03Z"
     assert datetime.fromisoformat(instant(moment)).tzinfo == UTC
@@ -91,7 +91,7 @@ def test_a_figure_is_written_plainly_with_every_digit(text: str, figure: str) ->
         "1e",
     ],
 )
-def test_what_is_not_a_finite_number_is_refused(text: str) -> None:
+def test_a_number_that_is_not_finite_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="number"):
         exact(text)
 
@@ -111,13 +111,13 @@ def test_the_value_never_changes_and_the_spelling_is_stable(number: Decimal) -> 
 
 
 @every("unfit", ["a\0b", "a\nb", "a\x85b", "a\udc80b", "a\ufffeb", "a\uffffb"])
-def test_what_cannot_be_stored_everywhere_is_not_fit(unfit: str) -> None:
+def test_text_that_cannot_be_stored_everywhere_is_refused(unfit: str) -> None:
     assert not text.fit(unfit)
     assert text.name(unfit) == "a b"
 
 
 @every("kept", ["Société", "A\u200fB", "株式会社", "O'Neil & Sons (Pty) Ltd"])
-def test_letters_and_marks_of_every_script_are_fit(kept: str) -> None:
+def test_letters_and_marks_of_every_script_are_accepted(kept: str) -> None:
     assert text.fit(kept)
     assert text.name(kept) == kept
 
@@ -148,16 +148,16 @@ def test_a_currency_in_use_or_of_older_filings_is_known(code: str) -> None:
 
 
 @every("code", ["", "shares", "pure", "USD/shares", "ZZZ", "R", "$", "BTC", "RAND"])
-def test_what_is_no_currency_is_none(code: str) -> None:
+def test_an_unknown_currency_is_none(code: str) -> None:
     assert currency(code) is None
 
 
 @every("code", ["JSE", "jse", " XJSE ", "altx", "JNB"])
-def test_every_code_of_an_exchange_is_its_one_name(code: str) -> None:
+def test_every_code_of_an_exchange_leads_to_its_name(code: str) -> None:
     assert exchange(code) == "JSE"
 
 
-def test_exchanges_that_share_their_letters_stay_apart_and_others_stand_for_themselves() -> None:
+def test_exchanges_with_the_same_letters_are_distinguished() -> None:
     assert [exchange(code) for code in ("XPAR", "SJ", "anything")] == ["XPAR", "SJ", "ANYTHING"]
     assert [exchange(mic) for mic in ("XNSE", "XNAI", "XNSA")] == ["NSE", "NSE-KE", "NGX"]
     assert [exchange(mic) for mic in ("XBOM", "XBOT")] == ["BSE", "BSE-BW"]
@@ -207,7 +207,7 @@ def test_exchanges_are_known_by_their_names_and_codes() -> None:
     assert tradable_from("NASDAQ", friday, None) == tradable_from("NYSE", friday, None) == date(2024, 5, 28)
     assert tradable_from("EGX", friday, None) == date(2024, 5, 26)  # Sunday
     assert tradable_from("NOWHERE", friday, None) is None
-    # Beside a holiday by the moon: declared in 2024, estimated in 2010.
+    # Near a lunar holiday: declared in 2024, estimated in 2010.
     assert tradable_from("XNAI", date(2024, 4, 9), None) == date(2024, 4, 11)
     assert tradable_from("XNAI", date(2010, 9, 8), None) is None
     assert tradable_from("XNAI", date(2010, 9, 13), None) == date(2010, 9, 14)
@@ -252,7 +252,7 @@ NAMES = {
 
 @pytest.mark.rule("MACRO-12")
 @every(("name", "told"), NAMES.items())
-def test_a_name_tells_the_unit_and_the_note(name: str, told: tuple[str, str]) -> None:
+def test_a_name_gives_the_unit_and_the_note(name: str, told: tuple[str, str]) -> None:
     assert unit_of_indicator(name) == told
 
 
@@ -270,7 +270,7 @@ def test_a_name_tells_the_unit_and_the_note(name: str, told: tuple[str, str]) ->
         ("MY.CD", ""),
     ],
 )
-def test_a_code_tells_the_unit_where_there_is_no_name(code: str, unit: str) -> None:
+def test_a_code_gives_the_unit_if_there_is_no_name(code: str, unit: str) -> None:
     assert unit_of_indicator("", code) == (unit, "")
 
 
@@ -291,5 +291,5 @@ def test_a_code_tells_the_unit_where_there_is_no_name(code: str, unit: str) -> N
         ("", ("", "")),
     ],
 )
-def test_a_unit_is_told_from_its_remarks(text: str, told: tuple[str, str]) -> None:
+def test_a_unit_is_separated_from_its_remarks(text: str, told: tuple[str, str]) -> None:
     assert read_unit(text) == told

@@ -94,7 +94,7 @@ def test_each_day_shows_in_each_mode_what_a_replay_shows(given: list[Report]) ->
 
 
 @given(reports, st.randoms(use_true_random=False))
-def test_the_order_of_arrival_is_of_no_account(given: list[Report], chance: object) -> None:
+def test_the_order_of_arrival_does_not_matter(given: list[Report], chance: object) -> None:
     shuffled = chance.sample(given, len(given))  # type: ignore[attr-defined]
     assert vintages(shuffled, END.toordinal()) == vintages(given, END.toordinal())
 

@@ -28,7 +28,7 @@ NOISE = random.Random(7).randbytes(30_000)
     ("old", "new", "most"),
     [
         (NOISE, NOISE[:9_000] + b"another figure" + NOISE[9_100:], 2_000),
-        (NOISE[8_000:], NOISE[8_000:12_000] + NOISE[:8_000] + NOISE[12_000:], 10_000),  # moved by far
+        (NOISE[8_000:], NOISE[8_000:12_000] + NOISE[:8_000] + NOISE[12_000:], 10_000),  # moved far
         (NOISE, NOISE[:20_000], 1_000),
         (NOISE[:20_000], NOISE, 12_000),
         (NOISE, b"", 8),
@@ -36,7 +36,7 @@ NOISE = random.Random(7).randbytes(30_000)
         (b"abc", NOISE[:5_000], 5_100),
     ],
 )
-def test_a_delta_leads_from_one_file_to_the_other_and_has_what_is_new(
+def test_a_delta_rebuilds_the_new_file_and_holds_only_new_bytes(
     old: bytes, new: bytes, most: int, tmp_path: Path
 ) -> None:
     base, target = written(tmp_path, "old", old), written(tmp_path, "new", new)
@@ -45,7 +45,7 @@ def test_a_delta_leads_from_one_file_to_the_other_and_has_what_is_new(
     assert len(delta) <= most
 
 
-def test_a_delta_that_was_altered_or_is_of_another_file_gives_no_more_than_was_said(tmp_path: Path) -> None:
+def test_an_altered_or_foreign_delta_gives_no_more_bytes_than_announced(tmp_path: Path) -> None:
     base = written(tmp_path, "old", NOISE)
     delta = make_delta(base, written(tmp_path, "new", NOISE[5:]))
     other = written(tmp_path, "other", NOISE[::-1][:25_000])

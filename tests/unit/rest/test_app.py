@@ -1,4 +1,4 @@
-"""Cases without a real endpoint: a paid refusal among the checks, and a deprecated endpoint."""
+"""Cases that no real endpoint has: a paid refusal among the checks, and a deprecated endpoint."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ PATH = "/v1/imagined/{service_id}"
 
 
 class Edition:
-    """One that holds nothing."""
+    """An empty edition."""
 
     lock = None
     id = "imagined"
@@ -50,7 +50,7 @@ Ask = Callable[..., Got]
 
 
 async def imagined(call: Call, *, service_id: ServiceId, limit: Limit = None) -> Answer:
-    """An endpoint that knows no record."""
+    """An endpoint without records."""
     call.grant.rows(limit)
     raise NotFound(f"No organisation with service_id {service_id}.")
 
@@ -68,7 +68,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Service:
 
 @pytest.fixture
 def ask(service: Service) -> Ask:
-    """Asks the application in this process, as an HTTP server would."""
+    """Call the application in this process, as an HTTP server would."""
     app = RestApp(service, open_pages(service))
 
     async def exchange(target: str, key: str | None, method: str) -> Got:

@@ -1,4 +1,4 @@
-"""Adapters are tried on files as small as the point they make."""
+"""Adapters are tested on minimal files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,13 +14,13 @@ Written = Callable[[str, str | bytes], Path]
 
 @pytest.fixture
 def read() -> Read:
-    """Everything an adapter makes of a file."""
+    """Everything that an adapter reads from a file."""
     return lambda adapter, path: list(adapters()[adapter].read(InputFile(path)))
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Written:
-    """A file of this name and content."""
+    """A file with this name and content."""
 
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name

@@ -89,7 +89,9 @@ def test_every_digit_is_kept(read: Read, written: Written, written_as: str, valu
         ("17", "val is missing"),
     ],
 )
-def test_one_malformed_figure_costs_no_neighbour(read: Read, written: Written, bad: str, reason: str) -> None:
+def test_one_malformed_figure_does_not_affect_its_neighbours(
+    read: Read, written: Written, bad: str, reason: str
+) -> None:
     records = read(
         "edgar-companyfacts", written("a.json", document(ROW % "1", bad, ROW % "9007199254740993"))
     )
@@ -99,7 +101,7 @@ def test_one_malformed_figure_costs_no_neighbour(read: Read, written: Written, b
     assert reason in rejected.reason
 
 
-def test_a_malformed_concept_costs_no_other(read: Read, written: Written) -> None:
+def test_a_malformed_concept_does_not_affect_others(read: Read, written: Written) -> None:
     whole = json.loads(document(ROW % "1"))
     whole["facts"]["us-gaap"] |= {
         "Broken": 5,
@@ -174,7 +176,9 @@ def test_the_cik_is_read_as_number_or_text(read: Read, written: Written, cik: st
         "deep",
     ],
 )
-def test_another_file_is_refused_by_name(read: Read, written: Written, content: str | bytes) -> None:
+def test_a_file_of_another_format_is_refused_by_name(
+    read: Read, written: Written, content: str | bytes
+) -> None:
     with pytest.raises(FormatError, match=r"^a\.json: expected SEC companyfacts JSON with cik"):
         read("edgar-companyfacts", written("a.json", content))
 

@@ -67,7 +67,7 @@ def test_optional_columns_may_be_absent_or_empty(read: Read, written: Written) -
 
 
 @every("separator", [",", ";", "\t"])
-def test_the_separator_is_told_from_the_header(read: Read, written: Written, separator: str) -> None:
+def test_the_separator_is_found_from_the_header(read: Read, written: Written, separator: str) -> None:
     content = template(line()).replace(",", separator)
     assert read("filings-csv", written("a.csv", content)) == [FACT]
 
@@ -118,7 +118,7 @@ def test_a_line_item_is_written_in_snake_case(read: Read, written: Written, writ
         ({"location": '"p. 1'}, "quote"),
     ],
 )
-def test_a_malformed_row_names_its_line_and_costs_no_other(
+def test_a_malformed_row_is_rejected_with_its_line_and_others_are_read(
     read: Read, written: Written, changes: dict[str, str], reason: str
 ) -> None:
     first, rejected, last = read("filings-csv", written("a.csv", template(line(), line(**changes), line())))
@@ -204,7 +204,7 @@ def test_a_row_with_an_unknown_country_is_rejected(
         ("lei:529900T8BM49AURSDO55", "Jane Doe Trading Limited", True),
     ],
 )
-def test_a_name_that_may_be_a_persons_is_withheld_and_the_figure_of_an_issuer_is_not(
+def test_a_possible_persons_name_is_withheld_but_the_issuers_figure_is_read(
     read: Read, written: Written, entity: str, legal_name: str, kept: bool
 ) -> None:
     text = "\n".join((",".join((*COLUMNS, "legal_name")), ",".join((entity, *ROW[1:], legal_name))))

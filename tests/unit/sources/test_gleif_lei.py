@@ -143,7 +143,7 @@ def test_an_lei_written_with_blanks_is_the_same(read: Read, written: Written) ->
         ("RA000585", "000"),
     ],
 )
-def test_a_placeholder_is_no_registry_number(read: Read, written: Written, authority: str, number: str):
+def test_a_placeholder_is_not_a_registry_number(read: Read, written: Written, authority: str, number: str):
     change = {
         "Entity.RegistrationAuthority.RegistrationAuthorityID": authority,
         "Entity.RegistrationAuthority.RegistrationAuthorityEntityID": number,
@@ -161,7 +161,7 @@ def test_a_placeholder_is_no_registry_number(read: Read, written: Written, autho
         ("Entity.RegistrationAuthority.RegistrationAuthorityEntityID", "1" * 65, "registered: "),
     ],
 )
-def test_a_bad_field_is_named_and_costs_no_other(
+def test_a_bad_field_is_named_and_other_fields_are_read(
     read: Read, written: Written, column: str, value: str, named: str
 ) -> None:
     rejected, record = read("gleif-lei", written("a.csv", golden_copy({column: value})))
@@ -200,7 +200,7 @@ def test_the_legal_form_is_its_code_or_in_words(
     assert only(read("gleif-lei", written("a.csv", golden_copy(change)))).profile.legal_form == form
 
 
-def test_instants_are_told_in_utc(read: Read, written: Written) -> None:
+def test_instants_are_in_utc(read: Read, written: Written) -> None:
     change = {"Registration.LastUpdateDate": "2024-02-09T01:31:00.123+02:00"}
     assert only(read("gleif-lei", written("a.csv", golden_copy(change)))).effective == "2024-02-08T23:31:00Z"
 
@@ -220,7 +220,7 @@ def test_a_name_over_two_lines_and_an_arabic_one_are_kept(read: Read, written: W
     assert (first.profile.legal_name, second.profile.legal_name) == ("ACME HOLDINGS", ARABIC)
 
 
-def test_ragged_rows_and_bytes_not_in_utf_8_cost_their_own_record(read: Read, written: Written) -> None:
+def test_ragged_rows_and_bytes_not_in_utf_8_reject_only_their_record(read: Read, written: Written) -> None:
     lines = golden_copy({}, {"Entity.LegalName": "CAFÉ"}, {}).encode().splitlines(keepends=True)
     content = b"".join([lines[0], b'"short"\r\n', lines[2].replace("É".encode(), b"\xc9"), lines[3]])
     records = read("gleif-lei", written("a.csv", content))
@@ -242,13 +242,15 @@ def test_ragged_rows_and_bytes_not_in_utf_8_cost_their_own_record(read: Read, wr
         '{"data": [',
     ],
 )
-def test_another_file_is_refused_by_name(read: Read, written: Written, content: str) -> None:
+def test_a_file_of_another_format_is_refused_by_name(read: Read, written: Written, content: str) -> None:
     with pytest.raises(FormatError, match=r"^a\.txt: expected a GLEIF golden copy CSV or a GLEIF API reply"):
         read("gleif-lei", written("a.txt", content))
 
 
 @every("record", [5, {"type": "lei-records"}, {"type": "lei-records", "attributes": 5}])
-def test_a_malformed_record_of_a_reply_costs_no_other(read: Read, written: Written, record: object) -> None:
+def test_a_malformed_record_of_a_reply_does_not_affect_others(
+    read: Read, written: Written, record: object
+) -> None:
     reply = json.dumps({"data": [record, api_record()]})
     rejected, kept = read("gleif-lei", written("a.json", reply))
     assert rejected == Rejected("data/0", "malformed record")
@@ -306,7 +308,7 @@ def test_quotes_order_case_and_blanks_make_no_difference(read: Read, written: Wr
         ("é,è", "not a valid LEI"),
     ],
 )
-def test_a_bad_row_is_rejected_and_costs_no_other(read: Read, written: Written, line: str, reason: str):
+def test_a_bad_row_is_rejected_and_others_are_read(read: Read, written: Written, line: str, reason: str):
     content = f"LEI,ISIN\n{ISSUER_LEI},{ISIN}\n{line}\n{ISSUER_LEI},{ISIN}\n".encode("latin-1")
     first, rejected, last = read("gleif-isin", written("a.csv", content))
     assert (first, last) == (LINK, LINK._replace(location="row 4"))

@@ -103,7 +103,7 @@ def test_the_registry_column_may_be_absent(read: Read, written: Written) -> None
         (f'{LEI},isin,"ZAE000015228,', "quote"),
     ],
 )
-def test_a_malformed_row_names_its_line_and_costs_no_other(
+def test_a_malformed_row_is_rejected_with_its_line_and_others_are_read(
     read: Read, written: Written, row: str, reason: str
 ) -> None:
     good = f"{LEI},ticker,JSE:WHL,"
@@ -204,13 +204,13 @@ def test_the_ticker_is_written_as_people_write_it(
         {"exchCode": None},
     ],
 )
-def test_what_is_no_share_where_it_is_listed_is_skipped(
+def test_instruments_other_than_listed_shares_are_skipped(
     read: Read, written: Written, changes: dict[str, object]
 ) -> None:
     assert read("openfigi", written("a.json", mapping(IBM | changes))) == [Skipped(1)]
 
 
-def test_trading_on_the_nyse_is_no_listing_for_a_share_of_the_nasdaq(read: Read, written: Written) -> None:
+def test_a_nasdaq_share_traded_on_the_nyse_is_not_listed_there(read: Read, written: Written) -> None:
     nasdaq = IBM | {"exchCode": "UW", "figi": "BBG000BLNR78"}
     records = read("openfigi", written("a.json", mapping(IBM, nasdaq, IBM | {"compositeFIGI": None})))
     assert records[0] == Skipped(1)
@@ -228,7 +228,7 @@ def test_trading_on_the_nyse_is_no_listing_for_a_share_of_the_nasdaq(read: Read,
         ({"shareClassFIGI": "BSG001S5S399"}, "not a valid FIGI"),
     ],
 )
-def test_a_bad_figi_is_rejected_and_costs_no_other(
+def test_a_bad_figi_is_rejected_and_others_are_read(
     read: Read, written: Written, changes: dict[str, object], reason: str
 ) -> None:
     records = read("openfigi", written("a.json", mapping(IBM | changes)))
@@ -247,7 +247,7 @@ def test_a_bad_figi_is_rejected_and_costs_no_other(
         (IBM | {"figi": None, "compositeFIGI": None, "shareClassFIGI": None}, "no FIGI is given"),
     ],
 )
-def test_a_malformed_instrument_is_rejected_and_costs_no_other(
+def test_a_malformed_instrument_is_rejected_and_others_are_read(
     read: Read, written: Written, instrument: object, reason: str
 ) -> None:
     records = read("openfigi", written("a.json", mapping(IBM, instrument)))

@@ -1,4 +1,4 @@
-"""JSON a piece at a time: the same values as reading it whole, whatever the size of a chunk."""
+"""JSON parsed in chunks of any size gives the same values as parsing it whole."""
 
 import io
 import json
@@ -79,12 +79,14 @@ def test_a_document_in_memory_gives_the_same(document: Any, indent: int | str | 
         b"",
     ],
 )
-def test_what_is_not_one_plain_document_is_left_to_be_read_piece_by_piece(content: bytes) -> None:
+def test_other_inputs_are_left_to_the_streaming_parser(content: bytes) -> None:
     assert at_once(content, LISTS) is None
 
 
 @given(DOCUMENTS, st.integers(0, 40), CHUNKS)
-def test_a_document_whose_beginning_was_read_gives_the_same(document: Any, begun: int, chunk: int) -> None:
+def test_a_document_gives_the_same_after_its_beginning_was_read(
+    document: Any, begun: int, chunk: int
+) -> None:
     content = json.dumps(document).encode()
     rest = io.BytesIO(content[begun:])
     assert list(pieces(rest, LISTS, chunk, content[:begun])) == read(content)
@@ -106,12 +108,12 @@ def test_a_document_cut_anywhere_is_truncated(document: Any, chunk: int, data: s
 
 
 @every("content", [b"", b"  \n\t"])
-def test_nothing_gives_nothing(content: bytes) -> None:
+def test_an_empty_input_gives_nothing(content: bytes) -> None:
     assert read(content) == []
 
 
 @every("chunk", [1, 2, 7, 1 << 18])
-def test_a_bad_element_costs_no_other(chunk: int) -> None:
+def test_a_bad_element_does_not_affect_others(chunk: int) -> None:
     found = read(b'{"releases": [{"a": 1}, {bad}, tru, {"b": 2}], "x": 1}', chunk)
     assert [piece.raw for piece in found] == [
         b'{"a": 1}',
@@ -123,13 +125,13 @@ def test_a_bad_element_costs_no_other(chunk: int) -> None:
     assert [piece.path for piece in found] == ["releases[0]", "releases[1]", "releases[2]", "releases[3]", ""]
 
 
-def test_only_the_lists_of_the_top_object_are_handed_out() -> None:
+def test_only_lists_of_the_top_object_are_streamed() -> None:
     content = b'{"inner": {"releases": [1, 2]}, "also": "releases", "list": [3]}'
     assert [(piece.raw, piece.whole) for piece in read(content)] == [(content, True)]
 
 
 def test_memory_does_not_grow_with_the_document() -> None:
-    """A long list is handed out while it is read: the first element comes before the last is there."""
+    """The first element of a long list comes before the last one is read."""
     element = b'{"text": "' + b"x" * 1000 + b'"},'
 
     class Endless(io.BytesIO):

@@ -45,7 +45,7 @@ def rejects_of(records: list[Record]) -> list[Rejected]:
 
 
 @pytest.mark.rule("ADP-3")
-def test_a_figure_takes_its_day_and_issuer_from_the_filing(read: Read, tmp_path: Path) -> None:
+def test_a_figure_takes_its_day_and_issuer_from_its_filing(read: Read, tmp_path: Path) -> None:
     entity, fact = read("sec-fsds", quarter(tmp_path, FIGURE))
     assert fact == Fact(
         subject="registry:US-SEC-CIK:0000812074",
@@ -151,7 +151,7 @@ def test_a_malformed_row_is_rejected_with_its_line(
     assert reason in rejected.reason
 
 
-def test_a_malformed_filing_costs_its_own_figures_only(read: Read, tmp_path: Path) -> None:
+def test_a_malformed_filing_rejects_only_its_own_figures(read: Read, tmp_path: Path) -> None:
     other = ["0000000000-10-000001", "x", "X", "", "", "", "", "20100210"]
     records = read(
         "sec-fsds", quarter(tmp_path, FIGURE, figure(adsh=other[0]), sub=table(SUB, other, FILING))
@@ -192,7 +192,7 @@ def test_a_name_in_an_old_encoding_is_read(read: Read, tmp_path: Path, encoding:
     assert entity.profile.legal_name == "SOCIÉTÉ GÉNÉRALE"
 
 
-def test_another_file_is_refused_by_name(read: Read, tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_refused_by_name(read: Read, tmp_path: Path) -> None:
     (tmp_path / "num.txt").write_text(table(NUM, FIGURE))
     with pytest.raises(FormatError, match=r"num\.txt: expected a zip with sub\.txt and num\.txt"):
         read("sec-fsds", tmp_path / "num.txt")

@@ -81,7 +81,7 @@ def test_each_currency_is_a_daily_series_of_quote_units_for_one_euro(read: Read,
     assert [told.value for told in cyp.values] == ["", ""]
 
 
-def test_a_bad_cell_line_or_column_costs_itself(read: Read, written: Written) -> None:
+def test_a_bad_cell_line_or_column_rejects_only_itself(read: Read, written: Written) -> None:
     text = "Date,USD,ZRA,ZAR\n2024-01-03,x,1,20\n2024-13-03,1,1,1\n2024-01-02,1,1\n\n2024-01-01,-1,1,0\n"
     *faults, _, zar = read("ecb-fx", written("rates.csv", text))
     assert faults == [
@@ -121,7 +121,7 @@ def told(record: object) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.rule("ADP-8")
-def test_a_value_is_public_from_realtime_start_and_a_point_is_no_value(read: Read, written: Written) -> None:
+def test_a_value_is_public_from_realtime_start_and_a_dot_is_no_value(read: Read, written: Written) -> None:
     text = document(
         ("2024-02-13", "2025-02-11", "2024-01-01", "308.417"),
         ("2025-02-12", FOREVER, "2024-01-01", "309.6850"),
@@ -141,7 +141,8 @@ def test_a_value_that_ended_with_none_after_it_was_withdrawn(read: Read, written
     rows = (("2024-02-13", "2024-06-30", "2024-01-01", "1"), ("2024-03-13", FOREVER, "2024-02-01", "2"))
     (column,) = read("alfred", written("X.json", document(*rows)))
     assert told(column)[2:] == [("2024-01-01", "2024-07-01", "")]
-    # An end that is only the end of what was asked for says nothing; nor do first releases alone.
+    # If the period simply ends with the request, that is no withdrawal; nor is it in a list of first
+    # releases.
     for members in ({"realtime_end": "2024-06-30"}, {"output_type": 4}):
         (column,) = read("alfred", written("X.json", document(*rows, **members)))
         assert len(told(column)) == 2
@@ -157,7 +158,7 @@ def test_a_value_that_ended_with_none_after_it_was_withdrawn(read: Read, written
         (("2022-01-01", "2023-01-01", "2024-01-01"), "annual"),
     ],
 )
-def test_the_frequency_is_told_from_the_dates(
+def test_the_frequency_follows_from_the_dates(
     read: Read, written: Written, days: tuple[str, ...], frequency: str
 ) -> None:
     (column,) = read("alfred", written("X.json", document(*((d, FOREVER, d, "1") for d in days))))
@@ -165,7 +166,7 @@ def test_the_frequency_is_told_from_the_dates(
     assert column.frequency == frequency
 
 
-def test_a_bad_observation_costs_itself(read: Read, written: Written) -> None:
+def test_a_bad_observation_rejects_only_itself(read: Read, written: Written) -> None:
     good = [("2024-02-13", FOREVER, day, "1") for day in ("2024-01-01", "2024-02-01")]
     bad = [
         ("2024-02-13", "2024-01-01", "2024-03-01", "1"),
@@ -201,7 +202,7 @@ WIDE = "Country Name,Country Code,Indicator Name,Indicator Code,2020,2021,2022\n
 
 
 def columns(records: list[Record]) -> list[AnnualColumn]:
-    """Those that say something; a tidy table also tells of every country that it does not list."""
+    """The columns with values; a tidy table also covers every country that it does not list."""
     return [
         record for record in records if isinstance(record, AnnualColumn) and (record.values or record.unread)
     ]
@@ -222,7 +223,7 @@ def point(code: str, year: str, value: object, **more: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("ADP-5")
-def test_a_tidy_table_is_named_after_its_indicator_and_speaks_of_every_year(read: Read, written: Written):
+def test_a_tidy_table_is_named_after_its_indicator_and_covers_every_year(read: Read, written: Written):
     rows = "South Africa,ZAF,2020,337974620000.50\r\nSouth Africa,ZAF,2021,4.2E+11\r\nKenya,KEN,2021,\r\n"
     found = read("worldbank", written("ny.gdp.mktp.cd.csv", TIDY + rows))
     assert len({record.country for record in found if isinstance(record, AnnualColumn)}) == 249
@@ -326,7 +327,7 @@ def test_aggregates_and_forecasts_are_skipped_in_every_form(read: Read, written:
         assert read("worldbank", written(name, text)) == [Skipped(skipped)]
 
 
-def test_a_bad_row_costs_itself(read: Read, written: Written) -> None:
+def test_a_bad_row_rejects_only_itself(read: Read, written: Written) -> None:
     tidy = (
         "Kosovo,XKX,2020,1\nNowhere,,2020,1\nKenya,KEN,20,1\nKenya,KEN,2020,much\nKenya,KEN,2020,NaN\n"
         "Kenya,KEN,2021\nKenya,KEN,2022,1\nKenya,KEN,2022,2\n"

@@ -1,4 +1,4 @@
-"""`bench loop` asks every route, so that one that holds the event loop shows."""
+"""`bench loop` calls every route, so that one that blocks the event loop shows."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The scales of charts: whatever was accepted can be drawn."""
+"""The scales of charts: every accepted value can be drawn."""
 
 import math
 import re
@@ -47,7 +47,7 @@ def test_a_long_label_of_a_value_is_inside_the_picture() -> None:
     assert re.search(r'viewBox="-\d+ 0 (?!860)\d+ 320"', long.markup)
 
 
-def test_an_annual_value_stands_on_the_tick_of_its_year_and_tells_every_digit() -> None:
+def test_an_annual_value_is_on_the_tick_of_its_year_and_shows_every_digit() -> None:
     points = [(date(year, 12, 31), Decimal(f"{year}.0625")) for year in range(2008, 2014)]
     chart = line_chart("series", "", [Line("Today", "main", points)], str, TABLE, unit="US$")
     ticks = dict(

@@ -1,4 +1,4 @@
-"""Every index of an edition shows on a day what the one rule shows."""
+"""Every index of an edition shows on a day exactly what the one rule shows."""
 
 import json
 
@@ -80,7 +80,7 @@ def test_blocks_of_series(listed: list[Entry], day: int) -> None:
 
 
 @given(entries(), DAYS, MODES, st.one_of(TAGS, st.just(ANY_TAG)))
-def test_columns_kept_for_arrow(listed: list[Entry], day: int, modes: int, tag: int) -> None:
+def test_columns_for_arrow(listed: list[Entry], day: int, modes: int, tag: int) -> None:
     expected = shown(listed, day, modes, tag)
     stored = list(encode_columns(Numbered, [row(n) for n in range(len(listed))], listed, {}))
     row_filter = RowFilter("kind", "key", day, modes, tag)
@@ -123,7 +123,7 @@ def test_the_rows_of_a_day_are_found_by_their_number(days: list[int], day: int) 
 
 
 @given(NEWEST_FIRST, st.integers(0, 21), st.integers(0, 21))
-def test_no_block_with_a_row_of_the_days_asked_about_is_passed_over(days: list[int], since: int, until: int):
+def test_no_block_with_a_matching_row_is_skipped(days: list[int], since: int, until: int):
     first, end = blocks_within(first_day_of_blocks(days, 4), since, until)
     wanted = [number // 4 for number, day in enumerate(days) if since <= day <= until]
     assert all(first <= block < end for block in wanted)

@@ -1,6 +1,6 @@
-"""No request holds the loop (contract: PAR-10). What is long gives way after a bounded number of steps.
+"""No request blocks the loop (contract: PAR-10): long work yields after a bounded number of steps.
 
-Nothing here is timed: each step of the work notes which turn of the loop it ran in, or which thread.
+Nothing is timed here: each step of the work records its iteration of the loop, or its thread.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from sankofa.edition.read.yield_points import YieldPoints
 
 
 @pytest.mark.rule("PAR-10")
-def test_turns_are_given_after_so_many_steps_and_not_before() -> None:
+def test_work_yields_after_a_fixed_number_of_steps_and_not_before() -> None:
     async def count(steps: int) -> int:
         given = 0
 

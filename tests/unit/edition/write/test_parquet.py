@@ -69,7 +69,7 @@ def written(
 
 
 def told(folder: Path) -> Callable[[Set[str]], str]:
-    """Tells which sources are owed, and how many files there were when that was asked."""
+    """Reports the sources so far, and how many files existed at each call."""
     return lambda named: f"{', '.join(sorted(named))} of {len(list(folder.iterdir()))}"
 
 
@@ -77,11 +77,11 @@ def told(folder: Path) -> Callable[[Set[str]], str]:
 @pytest.mark.parametrize(
     ("derived", "owed"),
     [
-        (False, ["a of 1", "a, b of 2", "b of 3"]),  # closed where it is full
-        (True, ["a of 3", "a, b of 3", "b of 3"]),  # closed where its dataset has named what it is made of
+        (False, ["a of 1", "a, b of 2", "b of 3"]),  # closed when it is full
+        (True, ["a of 3", "a, b of 3", "b of 3"]),  # closed when its dataset has named its sources
     ],
 )
-def test_each_file_of_a_large_table_tells_of_its_own_rows(tmp_path: Path, derived: bool, owed: list[str]):
+def test_each_file_of_a_large_table_describes_its_own_rows(tmp_path: Path, derived: bool, owed: list[str]):
     own = {"a": "public-domain", "b": "cc-by"}
     rows = [
         msgspec.structs.replace(row(n), source_ref=f"{source}:file#{n}", license_class=own[source])

@@ -1,4 +1,4 @@
-"""Digests name the inputs of datasets. Together they cover everything in the ledger."""
+"""The digests of datasets name their inputs, and together cover the whole ledger."""
 
 from sankofa.edition.write import reuse
 from sankofa.edition.write.dataset import Input, datasets
@@ -9,7 +9,7 @@ MADE_EACH_TIME = {"coverage", "coverage-day", "quality", "source"}
 """Datasets with a clock in them, or made of one."""
 
 
-def test_every_table_of_the_ledger_enters_a_digest() -> None:
+def test_every_table_of_the_ledger_is_part_of_a_digest() -> None:
     assert {"capture"}.union(*reuse.TABLES.values()) == set(TABLES)
 
 
@@ -18,7 +18,7 @@ def test_only_macro_values_and_captures_are_not_records_of_organisations() -> No
     assert set(TABLES) - set(reuse.TABLES[Input.RECORDS]) == {"capture", *macro}
 
 
-def test_every_dataset_says_what_it_is_made_of() -> None:
+def test_every_dataset_names_its_inputs() -> None:
     silent = {one.kind for one in datasets() if one.reads is None and not one.by_organisation}
     assert silent == MADE_EACH_TIME
     for one in datasets():
