@@ -3,7 +3,8 @@
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,8 @@ from pandas_datareader.fred import FredReader
 
 from sankofa.dialects.fred_values import LAST_DAY, RealTimePeriod, ValueStep, by_vintage_date
 from sankofa.model.errors import InvalidParameter
-from tests.live import LiveServer
+from tests.live import LiveServer, succeed
+from tests.spec.macro_world import Told, as_csv
 from tests.spec.macro_world import key as key
 from tests.spec.macro_world import live as live
 from tests.spec.test_links import link
@@ -211,6 +213,42 @@ def test_values_by_vintage_date_and_errors_have_the_requested_format(
     )
     with pytest.raises(ValueError, match="No such day"):
         fred(live, token, LAST_DAY).get_series("GDP.ZA")
+
+
+@pytest.mark.rule("DIAL-1")
+def test_figures_stored_at_publication_are_sent_on_their_days_only(tmp_path: Path) -> None:
+    """A forecast, a revision on the day of the question, and a withdrawn value."""
+    today = datetime.now(UTC).date()
+    before, after = today - timedelta(days=1), today + timedelta(days=400)
+    rows = [
+        Told("CPI.GH", "cpi", "monthly", "GH", str(at), value, "index", str(public))
+        for at, value, public in (
+            (date(2024, 1, 31), "1", date(2024, 2, 1)),
+            (date(2024, 1, 31), "0.0000001", today),
+            (date(2024, 2, 29), "2", date(2024, 3, 1)),
+            (date(2024, 2, 29), "", before),
+            (after, "9", before),
+        )
+    ]
+    home, path = tmp_path / "home", tmp_path / "cpi.csv"
+    path.write_text(as_csv(rows))
+    succeed(home, "ingest", "series", path)
+    succeed(home, "publish")
+    with LiveServer(home) as server:
+        key = server.key("starter")
+        for day in (today, before, before - timedelta(days=1)):
+            for place, more in (("", f"&realtime_start={day}&realtime_end={day}"), (f"/at/{day}", "")):
+                asked = f"{place}/fred/series/observations?series_id=CPI.GH&file_type=json{more}"
+                sent = server.get(asked, key).json()["observations"]
+                assert {
+                    one["date"]: math.nan if one["value"] == "." else float(one["value"]) for one in sent
+                } == pytest.approx(known(server, key, "CPI.GH", day), nan_ok=True), day
+        assert "0.0000001" in {
+            one["value"]
+            for one in server.get("/fred/series/observations?series_id=CPI.GH&file_type=json", key).json()[
+                "observations"
+            ]
+        }
 
 
 @pytest.mark.rule("DIAL-2")

@@ -184,13 +184,13 @@ async def _observations(question: DialectQuestion) -> DialectReply:
     values = {} if row is None else await _known(question, key, period, form)
     if row is None or not values:  # unknown, or not known yet
         _, row = await _asked_series(question, period)
-    size = _BYTES_OF_A_ROW * len(values)
+    size = _BYTES_OF_A_ROW * (values.count("\n") if isinstance(values, str) else len(values))
     return await in_thread_if_large(size, _observed, question, values, key, row, period, echo)
 
 
 def _observed(
     question: DialectQuestion,
-    known: History | list[str],
+    known: History | str,
     key: str,
     row: ListedSeries,
     period: RealTimePeriod,
@@ -203,28 +203,27 @@ def _observed(
     method = request.chosen("aggregation_method", ("avg", "sum", "eop"), "avg")
     first, last = str(echo["observation_start"]), str(echo["observation_end"])
     rows: list[Any]
-    if isinstance(known, list) and units == "lin" and frequency == own:
-        rows = known
-        if (first, last) != (_EARLIEST, _LATEST):
-            rows = known[bisect_left(known, first) : bisect_right(known, f"{last}~")]
+    if isinstance(known, str) and units == "lin" and frequency == own:
+        if (first, last, echo["sort_order"]) != (_EARLIEST, _LATEST, "asc"):
+            lines = known.splitlines()
+            lines = lines[bisect_left(lines, first) : bisect_right(lines, f"{last}~")]
+            known = "\n".join(lines if echo["sort_order"] == "asc" else reversed(lines))
+        return _page(question, "observations", "observation", echo, known, _ROWS)
+    values = _history(known, period.known)
+    if frequency != own:
+        values = aggregated(values, own, frequency, method)
+    values = transformed(values, units, frequency)
+    values = {at: steps for at, steps in values.items() if first <= str(at) <= last}
+    if form in (2, 3):
+        rows = by_vintage_date(key, values, period, only_new=form == 3)
     else:
-        values = _history(known, period.known)
-        if frequency != own:
-            values = aggregated(values, own, frequency, method)
-        values = transformed(values, units, frequency)
-        values = {at: steps for at, steps in values.items() if first <= str(at) <= last}
-        if form in (2, 3):
-            rows = by_vintage_date(key, values, period, only_new=form == 3)
-        else:
-            rows = by_period(values, period, only_first=form == 4)
+        rows = by_period(values, period, only_first=form == 4)
     if echo["sort_order"] == "desc":
         rows.reverse()
     return _page(question, "observations", "observation", echo, rows, _ROWS)
 
 
-async def _known(
-    question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1
-) -> History | list[str]:
+async def _known(question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1) -> History | str:
     """The latest values within a period, oldest first; for one day, those of `/v1/macro`. All output types
     but the first need the days on which a value became the latest. The sample tier may request a few."""
     rows = None
@@ -233,10 +232,10 @@ async def _known(
     return await history(question.call.edition, key, period.known) if rows is None else rows
 
 
-def _history(known: History | list[str], day: date) -> History:
+def _history(known: History | str, day: date) -> History:
     if isinstance(known, dict):
         return known
-    values = [(date.fromisoformat(one[:_DATE]), one[_DATE + 1 :]) for one in known]
+    values = [(date.fromisoformat(one[:_DATE]), one[_DATE + 1 :]) for one in known.splitlines()]
     return {at: [ValueStep(day.toordinal(), None if text == "." else Decimal(text))] for at, text in values}
 
 
@@ -347,42 +346,48 @@ async def _graph(question: DialectQuestion) -> DialectReply:
 
 
 def _page(
-    question: DialectQuestion, root: str, element: str, echo: Row, rows: list[Any], default: int
+    question: DialectQuestion, root: str, element: str, echo: Row, rows: list[Any] | str, default: int
 ) -> DialectReply:
-    """The rows from `offset` on, at most `limit`; all without a `limit`."""
+    """The rows from `offset` on, at most `limit`; all without a `limit`. Text has an observation per line."""
     by_day = echo.get("output_type") in (2, 3)
     request = question.request
     offset, most = request.number("offset", 0, 0, 10**8), request.number("limit", default, 1, _ROWS)
     if offset:
         question.call.grant.requires_paid("offset")
-    shown = rows
-    if offset or len(rows) > most:
-        shown = rows[offset : offset + most] if request.given("limit") else rows[offset:]
-    question.refuse_cut(sum(len(row) - 1 for row in shown) if by_day else len(shown))
-    sizes = {"count": len(rows), "offset": offset, "limit": most}
-    return _written(request, root, element, {**echo, **sizes}, shown)
+    count = shown = len(rows) if isinstance(rows, list) else rows.count("\n") + bool(rows)
+    if offset or count > most:
+        listed = rows if isinstance(rows, list) else rows.splitlines()
+        listed = listed[offset : offset + most] if request.given("limit") else listed[offset:]
+        shown, rows = len(listed), listed if isinstance(rows, list) else "\n".join(listed)
+    question.refuse_cut(sum(len(row) - 1 for row in rows) if by_day else shown)
+    sizes = {"count": count, "offset": offset, "limit": most}
+    return _written(request, root, element, {**echo, **sizes}, rows)
 
 
 def _written(
-    request: DialectRequest, root: str, element: str, attributes: Mapping[str, object], rows: list[Any]
+    request: DialectRequest,
+    root: str,
+    element: str,
+    attributes: Mapping[str, object],
+    given: list[Any] | str,
 ) -> DialectReply:
     """Rows in the format of `file_type`, by default XML. Raises InvalidParameter."""
     file_type = request.given("file_type", "xml")
-    figures: list[str] = rows if rows and isinstance(rows[0], str) else []
+    lines, rows = (given, []) if isinstance(given, str) else ("", given)
     start, end = attributes.get("realtime_start"), attributes.get("realtime_end")
     if file_type == "json":
-        if not figures:
+        if not lines:
             return DialectReply(msgspec.json.encode({**attributes, root: rows}), JSON)
         opening = f'{{"realtime_start":"{start}","realtime_end":"{end}","date":"'
-        listed = _joined(figures, opening, '","value":"', '"},')
+        listed = _around(lines, opening, '","value":"', '"},')
         head = msgspec.json.encode(attributes).removesuffix(b"}")
         return DialectReply(b'%b,"%b":[%b]}' % (head, root.encode(), listed.encode()), JSON)
     if file_type != "xml":
         raise InvalidParameter("file_type", "expected xml or json")
     children: Iterable[str] = ()
-    if figures:
+    if lines:
         opening = f'<{element} realtime_start="{start}" realtime_end="{end}" date="'
-        children = (_joined(figures, opening, '" value="', '"/>\n'),)
+        children = (_around(lines, opening, '" value="', '"/>\n'),)
     elif rows and isinstance(rows[0], PeriodValue):
         children = [
             f'<{element} realtime_start="{row.realtime_start}" realtime_end="{row.realtime_end}" '
@@ -396,10 +401,10 @@ def _written(
     return DialectReply(xml_document(root, attributes, children), _XML)
 
 
-def _joined(figures: list[str], opening: str, middle: str, closing: str) -> str:
-    """Each date and figure with text before, between and after them, and no character after the last."""
-    lines = "\n".join(figures).replace(" ", middle).replace("\n", closing + opening)
-    return f"{opening}{lines}{closing[:-1]}"
+def _around(lines: str, opening: str, middle: str, closing: str) -> str:
+    """Lines of dates and figures with text around both; the last character of `closing` only separates."""
+    between = lines.replace(" ", middle).replace("\n", closing + opening)
+    return f"{opening}{between}{closing[:-1]}"
 
 
 _TAKEN: Final = ("series_id", "realtime_start", "realtime_end", "file_type")

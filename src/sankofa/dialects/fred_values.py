@@ -17,7 +17,7 @@ from xml.sax.saxutils import quoteattr  # nosec B406
 import msgspec
 
 from sankofa.dialects.contract import DialectQuestion, Row
-from sankofa.edition.format.keys import MACRO_SERIES, key_list
+from sankofa.edition.format.keys import MACRO_SERIES, SERIES_FIGURES, key_list
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
@@ -91,13 +91,16 @@ _FIGURES: Final = RowForm("figures", _as_figures)
 """Date and figure of a `/v1/macro` row, such as `2024-01-31 117.3`."""
 
 
-async def known_on(question: DialectQuestion, key: str, day: date) -> list[str] | None:
-    """The dates and figures of a series in `/v1/macro` on a day, oldest first; None if several series share
-    the key.
+async def known_on(question: DialectQuestion, key: str, day: date) -> str | None:
+    """Dates and figures of a series in `/v1/macro` on a day, a line for each, oldest first; None if several
+    series share the key.
 
     Apart from the time of capture, the whole edition has the same rows as a locked view.
     """
     call, at = question.call, day.toordinal()
+    stored = await whole(call.edition).index_block(SERIES_FIGURES, key)
+    if stored is not None and at >= int.from_bytes(stored[0], "little"):
+        return str(stored[1], "ascii")
     newest = call.today.toordinal() if call.lock is None else FOREVER
     selection = await read_one_series(
         whole(call.edition),
@@ -110,7 +113,7 @@ async def known_on(question: DialectQuestion, key: str, day: date) -> list[str] 
     )
     if selection is None:
         return None
-    return selection.rows.decode().split(",")[::-1] if selection.count else []
+    return "\n".join(selection.rows.decode().split(",")[::-1]) if selection.count else ""
 
 
 def steps_of(vintages: Iterable[tuple[int, int, Decimal | None]]) -> list[ValueStep]:

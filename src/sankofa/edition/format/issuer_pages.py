@@ -257,14 +257,8 @@ class KnownConcept(NamedTuple):
     figures: bytes
 
 
-def pack_company_facts(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """One block has the newest day, a list of concepts, and the text of all, from `company_facts`."""
-    concepts, text = entries
-    yield concepts.row, text.row
-
-
 def company_facts(concepts: Sequence[CompanyConcept]) -> tuple[Entry, Entry]:
-    """The concepts of an issuer in order, to be stored."""
+    """The concepts of an issuer, in order: the newest day and a list of them, and their text."""
     written = [
         KnownConcept(*one[:-1], b"[%b]" % _FIGURE_BREAK.join([figure for _, figure in one.figures]))
         for one in concepts

@@ -34,9 +34,8 @@ from sankofa.edition.format.issuer_pages import (
     COMPANY_FACTS,
     CompanyConcept,
     company_facts,
-    pack_company_facts,
 )
-from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.row_blocks import Entry, pack_pair
 from sankofa.edition.format.visibility import AS_KNOWN, KIND_MODES
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
@@ -427,7 +426,7 @@ def _derived_company_facts(issuer: Issuer) -> bytes:
     return _write(company_facts(_concepts(served_figures(issuer))))
 
 
-@dataset(COMPANY_FACTS, None, pack=pack_company_facts, by_organisation=True)
+@dataset(COMPANY_FACTS, None, pack=pack_pair, by_organisation=True)
 def _company_facts(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     for entity in some:
         if part := context.issuers.part(COMPANY_FACTS, entity.service_id):
