@@ -252,7 +252,7 @@ class Settings:
     def gate_key(self) -> bytes:
         """Raises SettingsError if the ledger's secret is missing: a new one would match nothing in it."""
         if self.lacks_gate_secret():
-            raise SettingsError("gate-secret in HOME: missing beside a ledger; put it back from a backup")
+            raise SettingsError("gate-secret in HOME: missing beside a ledger; restore it from a backup")
         return (self.gate_secret or self._stored_secret("gate-secret")).encode()
 
     def lacks_gate_secret(self) -> bool:

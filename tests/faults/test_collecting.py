@@ -122,7 +122,7 @@ def test_after_faults_and_kills_ledger_and_vault_equal_an_undisturbed_run(
             succeed(home.path, "ledger", "verify")
             succeed(home.path, "vault", "verify")
             replayed = run(home.path, "vault", "replay")
-            assert "the same as the ledger of HOME" in replayed.stdout, replayed.stderr
+            assert "equal to the ledger of HOME" in replayed.stdout, replayed.stderr
             partial = home.path / "collect" / "partial"
             assert [path for path in partial.rglob("*") if path.is_file()] == []
         published = [_figures(home) for home in homes]

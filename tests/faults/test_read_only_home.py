@@ -84,7 +84,7 @@ def test_a_server_says_that_it_cannot_write_and_does_not_start(home: Path) -> No
     )
     assert refused.returncode == 1
     assert refused.stderr == (
-        f"Error: HOME ({home}) is read-only for this user, and it keeps keys (SANKOFA_KEYSTORE), "
+        f"Error: HOME ({home}) is read-only for this user, but it stores keys (SANKOFA_KEYSTORE), "
         "quotas (SANKOFA_USAGESTORE), cursor-secret (SANKOFA_CURSOR_SECRET)\n"
     )
     assert refused.stdout == "", "no address, no sandbox key"

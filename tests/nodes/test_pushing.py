@@ -19,7 +19,7 @@ from tests.tampering import read_note
 def test_a_push_sends_missing_files_and_removes_unused_ones(
     home: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
-    assert "nothing changed" in push(home, destination)
+    assert "nothing to send" in push(home, destination)
     largest(destination).unlink()
     assert ": 1 files and" in push(home, destination), "one that went missing is sent again"
     before = len(list((destination / "pool").rglob("*")))
@@ -91,7 +91,7 @@ def test_editions_travel_through_s3(
         use_s3(monkeypatch, url)
         node = tmp_path / "node"
         assert "files and" in push(home, "s3://editions/africa")
-        assert "nothing changed" in push(home, "s3://editions/africa")
+        assert "nothing to send" in push(home, "s3://editions/africa")
         follow(node, "s3://editions/africa")
         assert current(node) == editions[1]
         assert (node / "editions" / "log" / "rows" / editions[1]).exists()

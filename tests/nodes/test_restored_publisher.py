@@ -79,7 +79,7 @@ def test_a_restored_publisher_continues_the_published_log(plain_desk: Desk, tmp_
     assert (store / "log" / "entries").read_bytes() == there
     with LiveServer(second) as server:  # a node without files, only /log/
         taken = run(third, "editions", "take-log", server.url)
-    assert "took over 3 entries; the log has 5 now" in taken.stdout, taken.stderr
+    assert "copied 3 entries; the log now has 5" in taken.stdout, taken.stderr
     assert entries(third).startswith(there)
     succeed(third, "push", store)
     follow(node, f"file://{store}", trusted_keys=key)

@@ -120,7 +120,7 @@ def test_a_forged_edition_is_not_served_and_reported_until_an_honest_push(
         honest = live.get(ISSUER, key)
         assert honest.status_code == 200
         said = succeed(forger, "push", str(destination))
-        assert "replaced what was there: no trusted key signed it" in said.stderr
+        assert "replaced at the destination: no trusted key signed it" in said.stderr
         sign_again(destination, forger, written_at="9999-12-31T23:59:59+00:00", sequence=1 << 60)
         until(lambda: live.get("/v1/status").json()["status"] == "degraded")
         status = live.get("/v1/status")
@@ -136,7 +136,7 @@ def test_a_forged_edition_is_not_served_and_reported_until_an_honest_push(
         assert float(counted[0].split()[1]) > 0
         assert "no trusted key signed it" in run(node, "doctor", **settings).stdout
         third = publish_another(home, 2)
-        assert "replaced what was there" in run(home, "push", str(destination)).stderr
+        assert "replaced at the destination" in run(home, "push", str(destination)).stderr
         until(lambda: live.get(ISSUER, key).json()["edition"] == third)
         until(lambda: live.get("/v1/status").json()["status"] == "ok")
         assert str(FORGED) not in live.get(ISSUER, key).text

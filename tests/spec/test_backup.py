@@ -104,7 +104,7 @@ def test_an_existing_file_is_not_overwritten(saved: tuple[Path, Path, str]) -> N
     before = file.read_bytes()
     refused = run(home, "backup", file)
     assert refused.returncode == 1
-    assert "is there already" in refused.stderr
+    assert "already exists" in refused.stderr
     assert file.read_bytes() == before
 
 

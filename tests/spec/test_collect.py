@@ -109,7 +109,7 @@ def test_new_files_are_fetched_stored_ingested_and_published(home: Home) -> None
     assert (again["bank"]["appended"], bool(again[""]["published"])) == (1, True)
     succeed(home.path, "vault", "verify")
     replayed = run(home.path, "vault", "replay")
-    assert "the same as the ledger of HOME" in replayed.stdout
+    assert "equal to the ledger of HOME" in replayed.stdout
 
 
 @pytest.mark.rule("COL-2")

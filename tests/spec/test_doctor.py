@@ -71,7 +71,7 @@ def test_a_missing_wrong_or_readable_gate_secret_must_be_fixed(home: Path) -> No
     secret.unlink()
     code, found = findings(home)
     assert code == 1
-    assert any("gate-secret is missing beside a ledger; put it back" in line for line in found["error"])
+    assert any("gate-secret is missing beside a ledger; restore it" in line for line in found["error"])
     assert not secret.exists()
 
 
@@ -105,7 +105,7 @@ def test_an_unreachable_ledger_is_not_reported_as_damaged(home: Path) -> None:
     """Restoring a backup over a sound ledger would lose later data."""
     address = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
     (line,) = [line for line in findings(home, datastore=address)[1]["error"] if "PostgreSQL" in line]
-    assert line.endswith("; see that the server answers, and SANKOFA_DATASTORE")
+    assert line.endswith("; check that the server answers, and check SANKOFA_DATASTORE")
     ledger = home / "ledger.sqlite"
     ledger.rename(home / "aside")
     ledger.mkdir(mode=0o700)

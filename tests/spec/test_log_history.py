@@ -174,14 +174,14 @@ def test_a_past_edition_is_rebuilt_from_the_ledger(plain_desk: Desk, tmp_path: P
     text = sources.read_text()
     sources.write_text(text.replace('license_class = "open-government"', 'license_class = "cc-by"', 1))
     code, said = rebuilt(entry["published_at"])
-    assert (code, f"tenders: not as edition {first} was logged" in said) == (1, True), said
+    assert (code, f"tenders: differs from edition {first} in the log" in said) == (1, True), said
     sources.write_text(text)
     desk.command("withdraw", "portal-za", "b.json", "--reason", "wrong")
     desk.records(ENTITIES[4])
     code, said = rebuilt(last["published_at"])
     assert (code, "left out: 1 withdrawals and 1 natural persons proven since" in said) == (0, True), said
     assert "tenders: 1 rows, logged 2" in said
-    assert "but for what is left out" in said
+    assert "except for the rows left out" in said
     kept = tmp_path / "kept"
     done = desk.command("editions", "rebuild", last["published_at"], "--into", kept)
     assert done.returncode == 0, done.stderr

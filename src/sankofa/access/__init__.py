@@ -1,1 +1,1 @@
-"""Keys, tiers, quotas and cursors: who may ask, how often, and for how much."""
+"""Keys, tiers, quotas and cursors: who may send requests, how many, and for which rows."""

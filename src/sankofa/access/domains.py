@@ -126,7 +126,7 @@ class Domains:
         if name in self._own_names:
             raise OperatorError(f"{name} is the host of the service itself")
         if key.tier != _TIER:
-            raise OperatorError(f"key {key.id} is of the {key.tier} tier; a domain needs a {_TIER} one")
+            raise OperatorError(f"key {key.id} has the {key.tier} tier; a domain needs a {_TIER} key")
         if key.revoked_at is not None or key.opens:
             state = "is a link" if key.opens else f"was revoked at {key.revoked_at}"
             raise OperatorError(f"key {key.id} {state}")
@@ -156,7 +156,7 @@ class Domains:
         return removed or record
 
     async def list(self) -> list[DomainRecord]:
-        """Every domain with an undamaged record; the log names the others."""
+        """Every domain with an undamaged record; the others are named in the log."""
         return [record for record in await self._records.whole() if record.removed_at is None]
 
     async def _find(self, name: str) -> DomainRecord | None:

@@ -264,12 +264,12 @@ class Keys:
         return await self._records.change(old.hash, expiring) or expiring(old)
 
     async def list(self) -> list[KeyRecord]:
-        """Every undamaged record; the log names the others."""
+        """Every undamaged record; the others are named in the log."""
         records = await self._records.whole()
         return sorted(records, key=lambda record: (record.created_at, record.id))
 
     async def find(self, named: str) -> KeyRecord:
-        """The record of a key, named by its id or by the key itself. Raises OperatorError."""
+        """The record of a key, given its id or the key itself. Raises OperatorError."""
         record = await self._records.get(_hash(named))
         if record is not None:
             return record
@@ -291,7 +291,9 @@ class Keys:
         return await self._records.change(key.hash, revoked) or key
 
     async def reseal(self) -> tuple[int, int]:
-        """Seal the records of keys and domains with the newest secret; how many were, and were refused."""
+        """Seal the records of keys and domains with the newest secret. Returns how many were sealed and
+        refused.
+        """
         return await self._records.reseal()
 
     def _record(

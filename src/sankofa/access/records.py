@@ -56,8 +56,8 @@ class SealedRecords:
                 await self.put(_MARK, _SEALED)
         elif self._opened(_MARK, mark) is None:
             raise SettingsError(
-                "SANKOFA_KEYS_SECRET (or keys-secret in HOME): none of it is the one the records of this key "
-                "store are sealed with; it must be the same for all that share the store"
+                "SANKOFA_KEYS_SECRET (or keys-secret in HOME): the records of this key store are sealed with "
+                "another secret; everyone who shares the store needs the same one"
             )
 
     def get(self, name: str) -> Awaitable[bytes | None]:
@@ -178,7 +178,7 @@ class Records(Generic[R]):
         return None if stored is None else self.read(name, stored)
 
     async def whole(self) -> list[R]:
-        """Every undamaged record; the log names the others."""
+        """Every undamaged record; the others are named in the log."""
         records: list[R] = []
         for name in await self._sealed.names(self._prefix):
             with suppress(DamagedRecord):

@@ -116,7 +116,7 @@ def grant(
     owner: bool = False,
     **others: Any,
 ) -> Grant:
-    """The grant of a key: its own caps, or else its tier's. `others` are fields of a grant."""
+    """The grant of a key: its own caps, or its tier's. `others` are further fields of the grant."""
     rows = settings.rows_sample if tier == "sample" else settings.rows_paid
     return Grant(
         key_id=key_id,
@@ -233,7 +233,7 @@ class Quotas:
 
 @lru_cache(maxsize=8)
 def _windows(minute: int) -> tuple[tuple[Window, Window], int, int]:
-    """The windows of a minute: the minute and its UTC month; and when the month began and ends."""
+    """The windows of a minute (the minute and its UTC month), and when the month began and ends."""
     now = datetime.fromtimestamp(minute * 60, UTC)
     first = now.replace(day=1, hour=0, minute=0)
     following = (first + timedelta(days=32)).replace(day=1)
@@ -321,8 +321,8 @@ class Visitors:
 
 def _too_many(limit: int, period: str, seconds: int) -> RateLimited:
     return RateLimited(
-        f"Visitors without a key get {limit} new pages a {period} for each address, and this address has had "
-        "them. Pages that were asked for before are still served.",
+        f"Visitors without a key get {limit} new pages a {period} for each address, and this address has "
+        "used them up. Pages that are cached are still served.",
         seconds,
     )
 

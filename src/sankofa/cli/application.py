@@ -32,7 +32,9 @@ from sankofa.web.app import WebApp
 _MCP = "/mcp"
 _LOCKED_TO = len(f"{PREFIX}2019-12-31")
 _NEW_OBJECTS = 10_000
-"""New objects before the garbage collector looks for cycles: one answer briefly creates hundreds."""
+"""Number of new objects before the garbage collector looks for cycles: one answer briefly creates
+hundreds.
+"""
 
 _log = logging.getLogger("sankofa.serving")
 

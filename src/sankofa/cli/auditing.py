@@ -47,7 +47,7 @@ class _Audited(NamedTuple):
 def audit(file: Path, as_json: bool) -> None:
     """Check a table of figures for look-ahead: FILE is a CSV or Excel file with a row for each figure.
 
-    Its columns are subject, period, value and date (the day on which the figure was used), and if you like
+    Its columns are subject, period, value and date (the day on which the figure was used), and optionally
     measure and unit. In a CSV file commas, semicolons or tabs separate the cells. If the other values of the
     table have decimal commas (46,2), then 46,222 has one too, else it is 46 thousand. A row that cannot be
     read is listed with the reason. Exit 1 if a figure was used before it was public, else 2 if a row cannot

@@ -104,7 +104,7 @@ class ArchiveWriter:
         return listing
 
     def _write(self, name: str, content: bytes) -> None:
-        """Ours, because a tarfile stream left open by a full disk raises when it is garbage-collected."""
+        """Our own stream: a tarfile stream left open by a full disk raises when it is garbage-collected."""
         info = tarfile.TarInfo(name)
         info.size, info.mode = len(content), 0o600
         self._file.write(info.tobuf(tarfile.PAX_FORMAT))
@@ -116,7 +116,7 @@ class ArchiveWriter:
 def new_archive(path: Path) -> Iterator[ArchiveWriter]:
     """A new file that only its owner can read. It appears once it is complete. Raises OperatorError."""
     if path.exists():
-        raise OperatorError(f"{path}: is there already; name another file")
+        raise OperatorError(f"{path}: already exists; name another file")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with open(partial, "xb", opener=open_private) as stream:
@@ -125,7 +125,7 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
             os.fsync(stream.fileno())
         os.link(partial, path)  # unlike a rename, never replaces a file created meanwhile
     except FileExistsError:
-        raise OperatorError(f"{path}: is there already; name another file") from None
+        raise OperatorError(f"{path}: already exists; name another file") from None
     except OSError as failure:
         raise OperatorError(f"{path}: cannot be written: {failure.strerror}") from failure
     finally:
@@ -163,7 +163,7 @@ class ArchiveReader:
         listing: bytes | None = None
         for name, content in self._content():
             if listing is not None:
-                raise self._damaged("something follows its listing")
+                raise self._damaged("it has data after its listing")
             if name == _LISTING:
                 listing = content
             else:
@@ -178,7 +178,7 @@ class ArchiveReader:
         except (msgspec.DecodeError, UnicodeDecodeError, AttributeError) as failure:
             raise self._damaged("its listing cannot be read") from failure
         if read != [(member.name, member.size, member.sha256) for member in listed.members]:
-            raise self._damaged("a part is not the one that was written")
+            raise self._damaged("a part was altered")
         if trusted:
             try:
                 if verified_text(listed.signature.encode(), trusted) != listed.signed_text:
@@ -201,7 +201,7 @@ class ArchiveReader:
                         fits = info.isreg() and info.size <= min(most, _LARGEST_MEMBER)
                         extracted = tar.extractfile(info) if fits else None
                         if extracted is None:
-                            raise self._damaged("a part is no file")
+                            raise self._damaged("a part is not a file")
                         yield info.name, extracted.read()
                 while file.read(_BUFFER):  # to the end: the stream's checksum comes last
                     pass
@@ -418,10 +418,10 @@ def backup_command(file: Path) -> None:
 @click.command("restore")
 @_FILE
 def restore_command(file: Path) -> None:
-    """Bring a backup back into an empty HOME; then `sankofa publish` builds the same edition as before.
+    """Restore a backup into an empty HOME. `sankofa publish` then builds the same edition as before.
 
-    Were editions published after the backup? `publish` takes over the log from where `sankofa push` sent it.
-    If it was never pushed, take it from a node first: `sankofa editions take-log https://HOST`.
+    If editions were published after the backup, `publish` copies their log from where `sankofa push` sent it.
+    If none was pushed, copy the log from a node first: `sankofa editions take-log https://HOST`.
     """
     current = load()
     with progress_bar("restore", None) as progress:

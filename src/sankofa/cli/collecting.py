@@ -134,7 +134,7 @@ def _gather(
         newest = ledger.newest_capture()
         if newest is not None and now() < newest - _DAY:
             raise OperatorError(
-                f"the clock says {now():%Y-%m-%dT%H:%MZ}, but the newest capture is of "
+                f"the clock says {now():%Y-%m-%dT%H:%MZ}, but the newest capture is from "
                 f"{newest:%Y-%m-%dT%H:%MZ}: set the clock"
             )
         vault = open_vault(settings)

@@ -97,7 +97,9 @@ def _asked(component: str, setting: str, question: Coroutine[Any, Any, None]) ->
     try:
         asyncio.run(question)
     except StoreUnavailable as failure:
-        return Finding(component, "error", failure.cause, f"see that it answers, and SANKOFA_{setting}")
+        return Finding(
+            component, "error", failure.cause, f"check that it answers, and check SANKOFA_{setting}"
+        )
     except SettingsError as failure:
         return Finding(component, "error", str(failure))
     return Finding(component, "ok", "answers")
@@ -110,22 +112,22 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
         with closing(open_store(settings).ledgers.open()) as session:
             ((captures, newest),) = session.query("SELECT count(*), max(observed_at) FROM capture")
             if captures and not settings.gate_secret and not (settings.home / "gate-secret").exists():
-                remedy = "put it back from a backup, or set SANKOFA_GATE_SECRET"
-                yield Finding("ledger", "error", "there is a ledger, and no gate secret", remedy)
+                remedy = "restore it from a backup, or set SANKOFA_GATE_SECRET"
+                yield Finding("ledger", "error", "there is a ledger but no gate secret", remedy)
                 return
             keyed = not captures or seals.is_keyed_with(session, settings.gate_key())
             if settings.datastore_folder() is None and _pages_unchecked(session):
-                message = "PostgreSQL keeps no checksums of its pages: damage is found when a row is read"
+                message = "PostgreSQL has no page checksums: damage is found only when a row is read"
                 yield Finding("datastore", "warning", message, "stop it and run: pg_checksums --enable")
     except OperatorError as failure:
         if settings.datastore_folder() is None and "permission denied" in str(failure):
-            yield Finding("ledger", "ok", "cannot be read by this role, which is enough to serve editions")
+            yield Finding("ledger", "ok", "this role cannot read it, but can serve editions")
         else:
             yield Finding("ledger", "error", str(failure), _remedy(settings, failure))
         return
     if not keyed:
         message = "the gate secret is not the one this ledger was created with"
-        yield Finding("ledger", "error", message, "put the right one back from a backup")
+        yield Finding("ledger", "error", message, "restore the right one from a backup")
     elif newest is not None and now() < datetime.fromisoformat(newest) - _DAY:
         yield Finding("clock", "error", f"behind the newest capture ({newest})", "set the clock")
     else:
@@ -137,7 +139,7 @@ def _remedy(settings: Settings, failure: OperatorError) -> str:
     if isinstance(failure, SettingsError):
         return "see `sankofa settings`"
     if settings.datastore_folder() is None and not isinstance(failure, seals.LedgerDamaged):
-        return "see that the server answers, and SANKOFA_DATASTORE"
+        return "check that the server answers, and check SANKOFA_DATASTORE"
     if isinstance(failure.__cause__, OSError) or "unable to open" in str(failure):
         return "give the user who runs this read and write access to HOME"
     return "restore it from a backup: docs/how-to/operating.md, Damage"
@@ -154,11 +156,9 @@ def _following(settings: Settings) -> Iterator[Finding]:
     if shares and not state.looked_at:
         return
     if complaint := state.untrusted or state.failure if shares else state.complaint(now()):
-        remedy = "see that SANKOFA_EDITIONS answers, and that `sankofa serve` or `sankofa follow` runs"
+        remedy = "check that SANKOFA_EDITIONS answers, and that `sankofa serve` or `sankofa follow` runs"
         if state.untrusted:
-            remedy = (
-                "see SANKOFA_TRUSTED_KEYS, who can write there, and docs/how-to/operating.md, Signed editions"
-            )
+            remedy = "check SANKOFA_TRUSTED_KEYS and who can write there; see docs/how-to/operating.md"
         yield Finding("following", "error", complaint, remedy)
     elif state.remote_edition:
         yield Finding("following", "ok", f"edition {state.remote_edition} is current there")
@@ -180,13 +180,13 @@ def _editions(settings: Settings) -> Iterator[Finding]:
         for edition in dict.fromkeys([*filter(None, [listed.current]), *listed.editions]):
             yield _checked(store, edition, current=edition == listed.current)
     except StoreUnavailable as failure:
-        remedy = "see that the store answers, and SANKOFA_DATASTORE"
+        remedy = "check that the store answers, and check SANKOFA_DATASTORE"
         yield Finding("editions", "error", failure.cause, remedy)
     finally:
         store.close()
     if unfinished := len(list(editions_folder(settings).glob(f"{BUILDING}*"))):
         message = f"{unfinished} unfinished builds"
-        yield Finding("editions", "ok", f"{message}; the next publish removes those that nobody builds")
+        yield Finding("editions", "ok", f"{message}; the next publish removes abandoned ones")
 
 
 def _signature(settings: Settings, publication: Publication | None) -> Finding:
@@ -208,7 +208,7 @@ def _checked(store: Datastore, edition: str, *, current: bool) -> Finding:
     try:
         open_edition(store, edition, check_all=current).close()
     except EditionError as failure:
-        remedy = "run: sankofa publish" if current else "it cannot be rolled back to"
+        remedy = "run: sankofa publish" if current else "you cannot roll back to it"
         return Finding("editions", "error" if current else "warning", str(failure), remedy)
     return Finding("editions", "ok", f"{edition} is whole" + (", and current" if current else ""))
 
@@ -259,7 +259,7 @@ def _settings(_: Settings) -> Iterator[Finding]:
 def _permissions(settings: Settings) -> Iterator[Finding]:
     home = settings.home
     if not home.exists():
-        remedy = "set SANKOFA_HOME to the right folder, or begin one with: sankofa starter"
+        remedy = "set SANKOFA_HOME to the right folder, or create one with: sankofa starter"
         yield Finding("permissions", "error", f"HOME ({home}) does not exist", remedy)
         return
     if not home.is_dir():
@@ -269,14 +269,14 @@ def _permissions(settings: Settings) -> Iterator[Finding]:
     if os.statvfs(home).f_flag & os.ST_RDONLY or not os.access(home, os.W_OK | os.X_OK):
         message = f"HOME ({home}) cannot be written by {_user(os.geteuid())}"
         findings.append(Finding("permissions", "error", message, "run as its owner, or mount it writable"))
-    yield from findings or [Finding("permissions", "ok", f"HOME ({home}) is {_user(os.geteuid())}'s alone")]
+    yield from findings or [Finding("permissions", "ok", f"only {_user(os.geteuid())} can use HOME ({home})")]
 
 
 def _owner(home: Path) -> Iterator[Finding]:
     owner = home.stat().st_uid
     if owner != os.geteuid():
-        message = f"HOME ({home}) belongs to {_user(owner)}, and this is {_user(os.geteuid())}"
-        remedy = f"run commands as {_user(owner)}: what another user creates there, the service cannot use"
+        message = f"HOME ({home}) belongs to {_user(owner)}, but the command runs as {_user(os.geteuid())}"
+        remedy = f"run commands as {_user(owner)}: the service cannot use files that another user creates"
         yield Finding("permissions", "warning" if os.geteuid() == 0 else "error", message, remedy)
     others = sorted(path.name for path in home.iterdir() if path.lstat().st_uid != owner)
     if others:
@@ -330,8 +330,8 @@ def _clock(settings: Settings) -> Iterator[Finding]:
         newest = max([newest, *(datetime.fromtimestamp(seconds, UTC) for seconds in times)])
     if moment < newest - timedelta(minutes=5):
         said, written = (f"{one:%Y-%m-%dT%H:%MZ}" for one in (moment, newest))
-        message = f"the clock says {said}, and there is something of {written}"
-        yield Finding("clock", "error", message, "set the clock: captures are dated by it for ever")
+        message = f"the clock says {said}, but there is data from {written}"
+        yield Finding("clock", "error", message, "set the clock: it dates every capture")
     else:
         yield Finding("clock", "ok", f"{moment:%Y-%m-%dT%H:%M:%SZ}")
 
@@ -339,18 +339,20 @@ def _clock(settings: Settings) -> Iterator[Finding]:
 def _secrets(settings: Settings) -> Iterator[Finding]:
     if settings.lacks_gate_secret():
         message = "gate-secret is missing beside a ledger"
-        remedy = "put it back from a backup: nothing can be ingested or published without it"
+        remedy = "restore it from a backup: nothing can be ingested or published without it"
         yield Finding("secrets", "error", message, remedy)
     if settings.lacks_keys_secret():
-        remedy = "put it back from a backup, or every key is refused"
+        remedy = "restore it from a backup, or every key is refused"
         yield Finding("secrets", "error", "keys-secret is missing beside the key records", remedy)
     present = [name for name in _SECRETS if (settings.home / name).exists()]
     for name in present:
         if not (settings.home / name).read_text(errors="replace").strip():
-            yield Finding("secrets", "error", f"{name} is empty", "put it back from a backup")
+            yield Finding("secrets", "error", f"{name} is empty", "restore it from a backup")
     if not settings.keys_secret and settings.keystore.partition(":")[0] != "embedded":
-        message = "SANKOFA_KEYS_SECRET is not set and the key store is shared"
-        remedy = "set it before the first key is issued: without it records are not proof against a hand"
+        message = "SANKOFA_KEYS_SECRET is not set, but the key store is shared"
+        remedy = (
+            "set it before you issue a key: without it, anyone with access to the store can alter records"
+        )
         yield Finding("secrets", "warning", message, remedy)
     yield Finding("secrets", "ok", f"in HOME: {', '.join(present) or 'none yet'}")
 
@@ -418,7 +420,7 @@ def status() -> None:
 @click.command()
 @as_json
 def doctor(as_json: bool) -> None:
-    """Check this installation, and say how to mend each fault. Exits with 1 when something must be mended."""
+    """Check this installation and say how to fix each fault. Exits with 1 if something must be fixed."""
     try:
         findings = examine(all_settings.load())
     except SettingsError as failure:

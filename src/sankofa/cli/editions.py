@@ -219,7 +219,7 @@ def _secret(settings: Settings, store: Datastore, edition: str) -> bytes:
     trees = decode_row_trees(path.read_bytes()) if path.exists() else {}
     kept = next((tree.secret for tree in trees.values()), b"")
     if not (secret := kept or settings.row_secret()):
-        raise OperatorError("row-secret in HOME: missing; put it back from a backup")
+        raise OperatorError("row-secret in HOME: missing; restore it from a backup")
     return secret
 
 
@@ -255,7 +255,7 @@ def roll_back(settings: Settings, edition: str) -> None:
             raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
         if any(may_name_a_person(edition, capture) for capture in _person_captures(store)):
             raise EditionError(
-                f"{edition} is withdrawn: somebody it may name was proven a natural person since"
+                f"{edition} is withdrawn: it may name somebody later proven to be a natural person"
             )
         withdrawn = _withdrawn(settings, store)
         if edition in withdrawn:
@@ -263,8 +263,8 @@ def roll_back(settings: Settings, edition: str) -> None:
         # Check the list, too: the newer edition that withdrew it may be damaged or gone by now.
         if edition in store.withdrawn() - {store.list_editions().current}:
             raise EditionError(
-                f"{edition} is withdrawn by a later edition: it may name a natural person, or hold what "
-                "may not be redistributed; `sankofa publish` builds one that does not"
+                f"{edition} is withdrawn by a later edition: it may name a natural person, or hold data that "
+                "may not be redistributed; `sankofa publish` builds one without it"
             )
         open_edition(store, edition, check_all=True).close()
         # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
@@ -279,7 +279,7 @@ def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | N
     refuse_where_editions_are_followed(settings)
     signers = signers_of(settings.home)
     if not signers and not rotate:
-        raise OperatorError(f"there is no {KEY_FILE} in HOME yet: the first `sankofa publish` creates it")
+        raise OperatorError(f"HOME has no {KEY_FILE} yet: the first `sankofa publish` creates it")
     if add is not None:
         added = read_signers(add)
         if not added:
@@ -318,12 +318,12 @@ def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
             else:
                 yield edition, None
         if listed.current not in listed.editions:
-            yield str(listed.current), "is current, and not there"
+            yield str(listed.current), "is current, but missing"
         yield "log", _wrong_with_log(store)
 
 
 def _wrong_with_log(store: Datastore) -> str | None:
-    """How the log differs from what was signed or from the kept editions; None if it does not."""
+    """How the log differs from the signed log or from the kept editions; None if it does not."""
     publication, checkpoint = store.publication(), store.log.checkpoint()
     if publication is None or (checkpoint is None and not store.log.tree().entries):
         return None  # published by an older version
@@ -338,12 +338,12 @@ def _wrong_with_log(store: Datastore) -> str | None:
             if entry.edition not in publication.editions:
                 continue
             if publication.editions[entry.edition] != entry.manifest_sha256:
-                return f"it has another manifest of {entry.edition}"
+                return f"its manifest of {entry.edition} differs"
             path = row_trees_path(store.edition_folder(entry.edition))
             trees = decode_row_trees(path.read_bytes()) if path.exists() else {}
             for dataset, own in trees.items():
                 if rows_of(own) != entry.rows[dataset]:
-                    return f"the hashes of {dataset} of {entry.edition} are others"
+                    return f"the hashes of {dataset} of {entry.edition} differ"
     except (NotTrusted, StoreUnavailable, OSError, KeyError, msgspec.DecodeError) as failure:
         return str(failure)
     return None
@@ -362,12 +362,14 @@ def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:
             refused = set(edition.manifest.get("sources", left_out)) - permitted
             if may_hold(edition.manifest, refused):
                 withdrawn[name] = (
-                    f"what it holds may not be redistributed today: {', '.join(sorted(refused))}"
+                    f"it holds data that may no longer be redistributed: {', '.join(sorted(refused))}"
                 )
             elif holds_withdrawn(name, edition.manifest, withdrawals):
-                withdrawn[name] = "it holds what was withdrawn everywhere"
+                withdrawn[name] = "it holds data that was withdrawn everywhere"
             elif named := tightened_since(store, name, sources):
-                withdrawn[name] = f"rows in it need a key today, and did not then: {', '.join(sorted(named))}"
+                withdrawn[name] = (
+                    f"some of its rows need a key today, but did not then: {', '.join(sorted(named))}"
+                )
     return withdrawn
 
 
@@ -477,9 +479,9 @@ def verify() -> None:
 @editions.command("take-log")
 @click.argument("address", metavar="ADDRESS")
 def take_log_command(address: str) -> None:
-    """Take over the log of editions at ADDRESS: a place that was pushed to, or https://HOST of a node.
+    """Copy the log of editions from ADDRESS: a destination of `sankofa push`, or https://HOST of a node.
 
-    For a HOME that was restored from an older backup. Entries that only HOME has go behind the others.
+    For a HOME restored from an older backup. Entries that only HOME has are appended.
     """
     settings = load()
     refuse_where_editions_are_followed(settings)
@@ -488,9 +490,9 @@ def take_log_command(address: str) -> None:
         with closing(open_source(address)) as source:
             count = take_log(store, source, replacing=True)
     except (ObjectError, NotTrusted, SettingsError) as failure:
-        raise OperatorError(f"the log could not be taken over: {failure}") from failure
+        raise OperatorError(f"cannot copy the log: {failure}") from failure
     EditionLogWriter(settings, store).update()
-    click.echo(f"took over {count} entries; the log has {len(store.log.tree().entries)} now")
+    click.echo(f"copied {count} entries; the log now has {len(store.log.tree().entries)}")
 
 
 @editions.command("rebuild")
@@ -524,9 +526,9 @@ def rebuild_edition(moment: str, into: Path | None) -> None:
         )
     if rebuilt.unexplained:
         raise click.ClickException(
-            f"{', '.join(rebuilt.unexplained)}: not as edition {rebuilt.edition} was logged. Another "
+            f"{', '.join(rebuilt.unexplained)}: differs from edition {rebuilt.edition} in the log. Another "
             "version, sources.toml or setting may have built it, or the ledger was changed "
             "(`sankofa ledger verify`)"
         )
-    same = "but for what is left out" if rebuilt.different else "the same rows and roots"
+    same = "except for the rows left out" if rebuilt.different else "the same rows and roots"
     click.echo(f"edition {rebuilt.edition} was rebuilt from the ledger: {same}")

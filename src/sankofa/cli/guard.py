@@ -113,7 +113,7 @@ async def shed_connections(limits: ConnectionLimits, family: int, port: int, kno
         try:
             pressed = await shedder.look()
         except OSError as failure:
-            _log.warning("connections could not be looked at: %s", failure.strerror)
+            _log.warning("cannot examine connections: %s", failure.strerror)
 
 
 class _Shedder:

@@ -279,7 +279,7 @@ class Delivery:
                 except (OperatorError, EditionError, StoreUnavailable, OSError) as failure:
                     _log.warning("hook %s: %s", self._hook.id, failure)
                 except Exception:
-                    _log.exception("hook %s: its messages could not be made", self._hook.id)
+                    _log.exception("hook %s: cannot build its messages", self._hook.id)
                 time.sleep(_LOOK_SECONDS)
 
     def _look(self, _: int) -> None:

@@ -175,7 +175,7 @@ def ingest_command(
         click.echo(f"Error: {failure}", err=True)
     for note in summary.notes:
         click.echo(note)
-    click.echo(f"{summary.line()}{'; nothing was kept (--dry-run)' if dry_run else ''}")
+    click.echo(f"{summary.line()}{'; nothing was stored (--dry-run)' if dry_run else ''}")
     if summary.failures or empty or (strict and summary.counts.rejected):
         sys.exit(1)
 
@@ -204,11 +204,11 @@ def withdraw_command(
         click.echo(f"withdrawn {source} capture {one.capture_id}: {one.file_name}")
     for name in withdrawn.not_read_again:
         click.echo(
-            f"{name}: came later and its bytes are not in the vault; rows that it repeated of the withdrawn "
-            "file are missing until it is ingested again",
+            f"{name}: ingested later, and its bytes are not in the vault; rows that it shares with the "
+            "withdrawn file are missing until you ingest it again",
             err=True,
         )
-    kept = "; kept editions that hold it are withdrawn with that" if everywhere else ""
+    kept = "; it also withdraws the kept editions that hold it" if everywhere else ""
     click.echo(
         f"{source}: withdrawn {len(withdrawn.files)}, still valid {withdrawn.valid}; "
         f"`sankofa publish` builds the edition without it{kept}"
@@ -225,7 +225,7 @@ def verify() -> None:
     """Check that no row has changed since it was appended. If one has, name its capture and exit with 1."""
     with open_ledger(load(), create=False) as opened:
         checked = opened.verify()
-    click.echo(f"captures {checked.captures}, rows {checked.rows}: all as they were appended")
+    click.echo(f"captures {checked.captures}, rows {checked.rows}: none changed since it was appended")
 
 
 @ledger_commands.command()
@@ -340,8 +340,8 @@ def _decision(name: str, verdict: str, summary: str) -> None:
         )
 
 
-_decision("confirm", "confirmed", "Say that a party is this organisation.")
-_decision("refuse", "refused", "Say that a party is not this organisation.")
+_decision("confirm", "confirmed", "Confirm that a party is this organisation.")
+_decision("refuse", "refused", "Record that a party is not this organisation.")
 _decision("undo", "open", "Undo a decision about a party and an organisation.")
 
 
@@ -417,7 +417,7 @@ def replay_vault(settings: Settings, into: Path | None) -> ReplayOutcome:
             replayed = _replay(settings, vault, rebuilt, until=ledger.position())
             replayed = replayed._replace(missing=_missing(vault, ledger, replayed.missing))
             differences = _differences(ledger, rebuilt, replayed)
-    same = "not the ledger of HOME" if differences else "the same as the ledger of HOME"
+    same = "differs from the ledger of HOME" if differences else "equal to the ledger of HOME"
     if replayed.missing and not differences:
         same += ", as far as its bytes are in the vault"
     return ReplayOutcome(replayed, differences, same)
@@ -461,7 +461,7 @@ def _differences(ledger: Ledger, rebuilt: Ledger, replayed: Replayed) -> list[st
     for number in sorted(held.keys() | again.keys()):
         source = (held.get(number) or again[number]).source_id
         if source not in passed_over and held.get(number) != again.get(number):
-            differences.append(f"capture {number} of {source}: is not what the vault gives")
+            differences.append(f"capture {number} of {source}: differs from the vault")
     if len(differences) > _NAMED_AT_MOST:
         differences[_NAMED_AT_MOST:] = [f"and {len(differences) - _NAMED_AT_MOST} more"]
     return differences
@@ -469,7 +469,7 @@ def _differences(ledger: Ledger, rebuilt: Ledger, replayed: Replayed) -> list[st
 
 @click.group()
 def vault() -> None:
-    """Look after the files that were fetched or ingested."""
+    """Verify the stored source files, and rebuild the ledger from them."""
 
 
 @vault.command("verify")
@@ -483,7 +483,7 @@ def verify_command() -> None:
         notes.append(f"{verified.hash_only} kept as hashes only")
     if verified.unreadable:
         notes.append(f"{verified.unreadable} encrypted, compared as stored (SANKOFA_VAULT_KEY is not set)")
-    result = f"damaged {len(verified.faults)}" if verified.faults else "all as they came"
+    result = f"damaged {len(verified.faults)}" if verified.faults else "none changed since it was ingested"
     click.echo(f"{', '.join(notes)}: {result}")
     if verified.faults:
         sys.exit(1)

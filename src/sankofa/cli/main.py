@@ -112,7 +112,9 @@ def _read_only(failure: Exception) -> str:
     with suppress(OperatorError):
         home = settings.load().home
         if home.is_dir() and not os.access(home, os.W_OK):
-            return f"; HOME ({home}) is read-only for this user, and this needs to lock or write files there"
+            return (
+                f"; HOME ({home}) is read-only for this user, but this command must lock or write files there"
+            )
     return ""
 
 

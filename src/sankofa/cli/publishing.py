@@ -181,7 +181,9 @@ _verbose = click.option(
 
 @click.command("publish")
 @click.option(
-    "--despite-floors", is_flag=True, help="Publish though a source misses a hard floor; the edition says so."
+    "--despite-floors",
+    is_flag=True,
+    help="Publish even if a source misses a hard floor; the edition says so.",
 )
 @_verbose
 def publish_command(despite_floors: bool, verbose: bool) -> None:
@@ -291,7 +293,7 @@ def _refuse_to_mix(settings: Settings, world: BundledWorld) -> None:
 _if_empty = click.option(
     "--if-empty",
     is_flag=True,
-    help="Do nothing if an edition is already published; build it anew if an older version did.",
+    help="Do nothing if an edition is published, unless an older version of Sankofa built it.",
 )
 
 

@@ -134,9 +134,9 @@ def push_command(destination: str, keep_unused: float) -> None:
     s3://bucket/path, gs:// or az://. Only missing files are sent."""
     pushed = push_editions(load(), destination, timedelta(minutes=keep_unused))
     if pushed.replaced:
-        click.echo(f"replaced what was there: {pushed.replaced}", err=True)
+        click.echo(f"replaced at the destination: {pushed.replaced}", err=True)
     if not pushed.changed and not pushed.files:
-        click.echo(f"nothing changed: edition {pushed.current} is there")
+        click.echo(f"nothing to send: the destination has edition {pushed.current}")
         return
     click.echo(
         f"edition {pushed.current}: {pushed.files} files and {pushed.bytes} bytes sent, "

@@ -403,7 +403,7 @@ def _refuse_read_only_home(settings: Settings) -> None:
     }
     needed = ", ".join(name for name, in_home in written.items() if in_home)
     if needed and settings.home.is_dir() and not os.access(settings.home, os.W_OK):
-        raise OperatorError(f"HOME ({settings.home}) is read-only for this user, and it keeps {needed}")
+        raise OperatorError(f"HOME ({settings.home}) is read-only for this user, but it stores {needed}")
 
 
 def _refuse_taken_port(host: str, port: int) -> None:
@@ -423,9 +423,9 @@ def _refuse_taken_port(host: str, port: int) -> None:
     "--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on."
 )
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Worker processes.")
-@click.option("--sign-in", is_flag=True, help="Print an address that signs the owner's browser in, once.")
+@click.option("--sign-in", is_flag=True, help="Print a one-time address that signs the owner's browser in.")
 def serve_command(host: str, port: int, workers: int, sign_in: bool) -> None:
-    """Serve the current edition, and each newer one from the moment it is published."""
+    """Serve the current edition, and switch to each newer one as soon as it is published."""
     run_server(load(), host, port, workers, sign_in=sign_in)
 
 

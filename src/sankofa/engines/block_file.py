@@ -43,7 +43,7 @@ NeedsRows = Callable[[bytes | memoryview], bool]
 ByteRange = tuple[int, int, int]
 """A byte range in a block's rows: the address of the block, start and end."""
 BLOCK_CACHE_BYTES: Final = 128 << 20
-"""Per worker; enough for the rows of about a quarter of a million figures."""
+"""Per worker; enough for the rows of about 250,000 figures."""
 
 
 K = TypeVar("K", bound=Hashable)
@@ -114,13 +114,13 @@ _ROWS = struct.Struct("<QII")
 _LEAST_COMPRESSED = 4096
 """Rows smaller than this are not compressed: it would cost more time than it saves space."""
 _SHORT_KEY = 1024
-"""Bytes that the entry of a key with one block fits in, unless the key itself is half as long."""
+"""Fits the entry of a key with one block, unless the key itself is half as long."""
 _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 _DIGEST = 16
 _IN_ORDER = 8 + _DIGEST
 _AT_ONCE = 512 * 1024
-"""Most bytes that a read verifies against digests itself: half a millisecond."""
+"""Maximum number of bytes that a read verifies itself: half a millisecond."""
 
 
 Extent = tuple[int, int, int, int]
@@ -129,7 +129,7 @@ _serials = numbered(1)
 
 
 class NotChecked(Exception):
-    """The bytes [start, end) of a file are to be compared with their digests first, which takes a while."""
+    """The bytes [start, end) of a file must first be compared with their digests, which takes a while."""
 
     def __init__(self, file: CheckedFile, start: int, end: int) -> None:
         super().__init__(f"bytes {start} to {end} are not checked")

@@ -35,7 +35,7 @@ class FileState:
         """Device, inode, size and time of writing. Writing or replacing the file changes it, another link
         does not."""
         self.path = path
-        """Path it was last opened under: editions that share it have several paths."""
+        """The path it was last opened under: editions that share it have several paths."""
         self.verified = bytearray(page_count(identity[2]))
         self.complete = not self.verified
         self.damage: str | None = None

@@ -158,7 +158,7 @@ class Datastore:
         """The trusted keys; None if the first signer is trusted. Raises NotTrusted without any."""
         if keys := self._trusted or tuple(signer.verifier for signer in signers_of(self._keys)):
             return keys
-        raise NotTrusted(f"{KEY_FILE} is missing in HOME: put it back from a backup")
+        raise NotTrusted(f"{KEY_FILE} is missing in HOME: restore it from a backup")
 
     def share_log(self) -> None:
         """Sends the log to the other machines of a shared store; does nothing here."""

@@ -263,7 +263,7 @@ def read_signers(path: Path) -> tuple[Signer, ...]:
     except ValueError:
         signers = ()
     if not signers:
-        raise OperatorError(f"{path}: not a signing key; put it back from a backup")
+        raise OperatorError(f"{path}: not a signing key; restore it from a backup")
     return signers
 
 
@@ -275,7 +275,7 @@ def signers_to_sign(home: Path, *, signed_before: bool) -> tuple[Signer, ...]:
     if not (signers := signers_of(home)):
         if signed_before:
             raise OperatorError(
-                f"{KEY_FILE} in HOME: missing beside signed editions; put it back from a backup, or "
+                f"{KEY_FILE} in HOME: missing beside signed editions; restore it from a backup, or "
                 "begin anew with `sankofa editions key --rotate` and tell the nodes"
             )
         signers = (new_signer(f"sankofa-{secrets.token_hex(4)}"),)

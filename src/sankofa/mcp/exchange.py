@@ -38,13 +38,13 @@ class OriginNotAllowed(Problem):
 
 
 class NotAcceptable(Problem):
-    """406: MCP is answered in JSON, which the client does not accept."""
+    """406: MCP answers in JSON, which the client does not accept."""
 
     status, slug, title = 406, "not-acceptable", "Not acceptable"
 
 
 class MisdirectedRequest(Problem):
-    """421: the request names a host this server does not answer to."""
+    """421: the request names a host that this server does not answer to."""
 
     status, slug, title = 421, "misdirected-request", "Misdirected request"
 
@@ -53,7 +53,7 @@ _ACCEPTED: Final = ("*/*", "application/*", "application/json")
 
 
 def check_content(headers: Headers) -> None:
-    """Raises BadRequest or NotAcceptable unless the client sends JSON and takes it."""
+    """Raises BadRequest or NotAcceptable unless the client sends and accepts JSON."""
     fields = dict(headers)
     if not fields.get(b"content-type", b"").lower().startswith(b"application/json"):
         raise BadRequest("Invalid Content-Type header")

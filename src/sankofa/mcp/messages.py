@@ -1,8 +1,8 @@
 """The Model Context Protocol: reading messages and writing answers.
 
-Each message is answered by itself; no state is kept. Clients of revisions up to 2025-11-25 begin with
-`initialize`. Requests of 2026-07-28 contain their version, and their header fields repeat it.
-See docs/decisions/mcp.md.
+Each message is answered on its own; no state is kept. Clients of revisions up to 2025-11-25 start with
+`initialize`. Requests of 2026-07-28 contain their version, and their header fields repeat it. See
+docs/decisions/mcp.md.
 """
 
 import json
@@ -42,7 +42,7 @@ class ProtocolError(Exception):
 
 
 class Params(msgspec.Struct, rename="camel"):
-    """The parameters of a method; further ones are ignored."""
+    """The parameters of a method; unknown ones are ignored."""
 
     meta: dict[str, Any] = msgspec.field(default_factory=dict, name="_meta")
 
@@ -68,7 +68,7 @@ class _Initialize(Params, kw_only=True):
 
 
 class _Envelope(msgspec.Struct):
-    """The members of `_meta` that a request of 2026-07-28 has."""
+    """The members of `_meta` in a request of 2026-07-28."""
 
     capabilities: dict[str, Any] = msgspec.field(name=_CAPABILITIES)
     client: _Named | None = msgspec.field(default=None, name=f"{_META}clientInfo")

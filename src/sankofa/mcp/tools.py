@@ -32,7 +32,7 @@ from sankofa.settings import Settings
 
 _KEYWORDS: Final = ("type", "enum", "format", "minimum")
 _LONGEST_ENUM: Final = 12
-"""Most words listed for an optional argument; required ones list all."""
+"""The maximum number of words listed for an optional argument; required ones list all."""
 
 _IN_SHORT: Final[dict[str, str]] = toml_table("sankofa.mcp", "arguments")
 """Short descriptions of arguments, for agents."""
@@ -207,7 +207,7 @@ def _json_type(parameter: Parameter) -> type:
 
 
 _SMALLEST_ROW: Final = 150
-"""Fewest bytes of a row: it names its source, licence and time."""
+"""The smallest size of a row, which always has its source, licence and time."""
 _CURSOR: Final = 256
 """Bytes reserved for the cursor, which depends on the rows; a longer cursor costs a row."""
 _raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode

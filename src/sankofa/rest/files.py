@@ -144,7 +144,7 @@ async def answer_file(
     edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
     file = edition.files.get(route.name)
     if file is None or (grant is None and file["access"] != "open"):
-        raise NotFound("No such file; /v1/export lists those there are.")
+        raise NotFound("No such file; /v1/export lists the files.")
     if grant is not None and file["min_tier"] is not None:
         grant.requires_paid(f"The file {route.name}")
     if route.proof:

@@ -65,8 +65,8 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
     for operation in described:
         paths[operation.path] = {"get": _entry(operation, described)}
     format_headers = {name: one for operation in described for name, one in _format_fields(operation).items()}
-    tags = {_tag(operation): f"What is under /v1/{_tag(operation)}." for operation in described}
-    tags[_SERVICE] = "How the service itself is, and this description. No key is needed."
+    tags = {_tag(operation): f"Endpoints under /v1/{_tag(operation)}." for operation in described}
+    tags[_SERVICE] = "The state of the service, and this description. No key is needed."
     statuses = {status for path in paths.values() for status in path["get"]["responses"]}
     return {
         "openapi": "3.1.0",
@@ -78,7 +78,7 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
             "contact": {"name": "Sankofa", "url": base_url, "email": "api@sankofa.example"},
             "license": {"name": "As named on each row", "url": "https://sankofa.example/licence"},
         },
-        "servers": [{"url": base_url, "description": "The one environment there is."}],
+        "servers": [{"url": base_url, "description": "The only environment."}],
         "security": [{"ApiKey": []}, {"Bearer": []}],
         "tags": [{"name": name, "description": tags[name]} for name in sorted(tags)],
         "paths": dict(sorted(paths.items())),
@@ -93,7 +93,7 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
                 "Bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The same key for clients that know only this header; both at once: 401.",
+                    "description": "The same key, for clients that support only this header. Both: 401.",
                 },
             },
             "headers": _header_components(statuses) | format_headers,
@@ -303,7 +303,7 @@ def _response_components(settings: Settings, statuses: set[str]) -> JsonSchema:
     bounds = {"path": LONGEST_PATH, "query": LONGEST_QUERY, "headers": LARGEST_HEADERS}
     components: JsonSchema = {
         "NotModified": {
-            "description": "The client holds this very answer: `If-None-Match` named its ETag.",
+            "description": "The client already has this answer: `If-None-Match` names its ETag.",
             "headers": _header_fields((*_COMMON, *_COUNTED, *_CACHED)),
         }
     }
@@ -339,9 +339,7 @@ def _format_contents(operation: Operation) -> JsonSchema:
     """The content of an answer in CSV, Arrow and Excel."""
     fields = ",".join(operation.row.__struct_encode_fields__)
     lines = f"A header row ({fields}) and a line for each row."
-    stream = (
-        "An IPC stream of the rows, its buffers packed where `Accept` has `;compression=zstd` after the type."
-    )
+    stream = "Arrow IPC stream of the rows. Add `;compression=zstd` to the type in `Accept` to compress it."
     return {
         CSV: {"schema": {"type": "string", "description": lines}},
         ARROW: {"schema": {"type": "string", "format": "binary", "description": stream}},
@@ -357,7 +355,7 @@ def _format_fields(operation: Operation) -> JsonSchema:
             text = schema["description"]
             field = "-".join(part.capitalize() for part in ("x", *name.strip("_").split("_")))
             fields[field] = {
-                "description": f"In CSV and Arrow, where not null: {text[:1].lower()}{text[1:]}",
+                "description": f"In CSV and Arrow, if not null: {text[:1].lower()}{text[1:]}",
                 "schema": {"type": "string"},
             }
     return fields

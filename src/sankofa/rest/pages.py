@@ -230,7 +230,7 @@ async def _resource_metadata(service: Service, path: str, head: Head, _: bytes) 
 
 
 async def _tls_permission(service: Service, _: Head, query: bytes) -> Response:
-    """Answers a proxy with on-demand TLS (such as Caddy) whether to get a certificate: 200 for yes.
+    """Tells a proxy with on-demand TLS (such as Caddy) whether to get a certificate: 200 for yes.
 
     A request to that host would reveal the same.
     """
@@ -295,7 +295,7 @@ async def answer_log(service: Service, path: str, head: Head, _: bytes) -> Respo
 
 
 def refuse_log() -> None:
-    raise errors.NotFound("A locked view has no log: it tells of later days.")
+    raise errors.NotFound("A locked view has no log, because the log shows later days.")
 
 
 def _of_type(media_type: str) -> Headers:

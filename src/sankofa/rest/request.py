@@ -113,7 +113,7 @@ def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: d
         if moment > now:
             raise InvalidParameter("known_by", "an instant in the future: nothing was published by then yet")
         if in_query is not None or head.edition is not None:
-            raise InvalidParameter("known_by", "`edition` names one already; send one of the two")
+            raise InvalidParameter("known_by", "`edition` names an edition already; send only one of them")
     for name, text in (("edition", in_query), ("X-Edition", head.edition)):
         if text is not None:
             try:
@@ -126,7 +126,7 @@ def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: d
 
 
 def known_then(operation: Operation, asked: AskedEdition, edition: Edition | None) -> Operation:
-    """The operation with `known_by` repeated in its envelope; without rows if nothing was published."""
+    """The operation with `known_by` repeated in its envelope, and without rows if nothing was published."""
     if asked.moment is None:
         return operation
 

@@ -53,7 +53,7 @@ from sankofa.web.visit import EMBED, LANGUAGE_COOKIE, PageRequest, Visit, embedd
 
 _NOT_OURS: Final = ("/v1/", "/open/", "/feeds/", "/mcp", "/health", "/openapi.json")
 _ALSO_TEXT: Final = ("/problems/", "/methodology/")
-"""Addresses that give browsers a page and every other client text."""
+"""Addresses that return a page to browsers and text to every other client."""
 _READ: Final = ("GET", "HEAD")
 _VISIT: Final = "sankofa.visit"
 
@@ -207,7 +207,7 @@ class WebApp:
         return self._cache.get(_cache_key(visit, edition_id, grant))
 
     async def _count(self, page: Page, visit: Visit, grant: Grant | None, scope: Scope) -> None:
-        """Count one request of the visitor's key; by address without one. Raises RateLimited."""
+        """Count one request of the visitor's key, or of the address without one. Raises RateLimited."""
         service = self._service
         refusal: RateLimited | None = None
         if grant is not None and not visit.sandbox:
@@ -222,7 +222,7 @@ class WebApp:
             raise refusal
 
     async def _open_edition(self, visit: Visit, grant: Grant | None) -> str:
-        """Begin the call of the operations. Returns the id of the edition that answers."""
+        """Start the call of the operations. Returns the id of the edition that answers."""
         if grant is None:
             return ""
         service, wanted = self._service, visit.request.query.get("edition")

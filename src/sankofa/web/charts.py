@@ -30,9 +30,9 @@ class Chart(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
     rows: Sequence[Sequence[object]]
     role: str = "img"
-    """`group` for a picture with links, so that screen readers enter it."""
+    """`group` if the picture has links, so that screen readers enter it."""
     margin: int = 0
-    """More room at the left, for long labels of values."""
+    """Extra room at the left for long labels of values."""
 
     @property
     def markup(self) -> Markup:
@@ -146,7 +146,7 @@ class DayScale:
 
 
 def _drawable(value: float) -> float:
-    """A value too small to divide by is drawn as zero, one too large as the largest that can be drawn."""
+    """A value too small to divide by becomes zero; one too large becomes the largest that can be drawn."""
     return 0.0 if abs(value) < 1 / _LARGEST else max(min(value, _LARGEST), -_LARGEST)
 
 
@@ -180,11 +180,11 @@ _SHORTEST_TAIL = 120
 _NAMES, _LONGEST_NAME = 200, 26
 _MOST_VALUES_WRITTEN = 9
 _MOST_DOTS = 130
-"""Most values of a line that get a title each; more would make a large page."""
+"""Maximum number of values of a line with a title each; more would make a large page."""
 _NOTHING = "\N{EN DASH}"
 WIDTH, HEIGHT = 860, 320
 _DIGIT = 8
-"""Width of a digit of a label, at most."""
+"""Maximum width of a digit of a label."""
 LEFT, RIGHT, TOP, BOTTOM = 60, 16, 18, 32
 Write = Callable[[float], str]
 """Formats a value for an axis."""

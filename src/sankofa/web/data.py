@@ -169,7 +169,7 @@ async def annual_values(visit: Visit, country: str, indicator: str, *, shown: bo
 
 
 _MOST_RESOLVED: Final = 24
-"""Most parties with a link. The rest are plain names, because a page counts as one request."""
+"""Maximum number of parties with a link. The rest are plain names, because a page counts as one request."""
 _MOST_CANDIDATES: Final = 3
 _MOST_SEEN: Final = 200
 _MOST_LISTS: Final = 32

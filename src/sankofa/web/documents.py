@@ -27,13 +27,13 @@ _SCHEME: Final = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _WORDS: Final = re.compile(r"\w+")
 _EXCERPT: Final = 160
 _LONGEST_PAGE: Final = 42_000
-"""Characters of Markdown on a page; the HTML is up to twice as long."""
+"""Maximum number of Markdown characters on a page; the HTML is up to twice as long."""
 _COMMENT: Final = re.compile(r"^<!--.*?-->\s*", re.DOTALL | re.MULTILINE)
 """A note for writers."""
 _SECOND_LEVEL: Final = re.compile(r"^(?=## )", re.MULTILINE)
 _ANCHORED: Final = re.compile(r'href="(?:/docs/([^"#]+))?#([^"]+)"')
 MOST_WORDS: Final = limit("words of a documentation search", 8, "different words", "400")
-"""Different words of one search."""
+"""The maximum number of different words in one search."""
 _MOST_FOUND: Final = 30
 
 

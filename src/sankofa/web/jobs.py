@@ -13,7 +13,7 @@ from sankofa.model.errors import BadRequest
 OPERATOR: Final = "/operator"
 """The path of the owner's page."""
 COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {"collect": ("collect",), "publish": ("publish",)}
-"""The command behind each button. Both only add data, and reject data that fails a check."""
+"""The command of each button. Both only add data, and reject data that fails a check."""
 _LINES_SHOWN: Final = 200
 _EVERY_SECONDS: Final = 0.5
 _LONGEST_SECONDS: Final = 3600.0

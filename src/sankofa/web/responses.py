@@ -278,11 +278,11 @@ async def sign_in(service: Service, site: Site, request: PageRequest, scope: Sco
     A code from another site's page, or from a prefetch, is not used up.
     """
     if request.headers.get(b"sec-purpose") or request.headers.get(b"purpose"):
-        raise ForeignForm("A browser that looks ahead is not signed in.")
+        raise ForeignForm("A prefetching browser is not signed in.")
     _check_origin(request)
     own = (urlsplit(site.base_url).hostname or "", *_LOOPBACK)
     if site.is_customers or urlsplit(f"//{request.host.decode('latin-1')}").hostname not in own:
-        raise ForeignForm("Sign in on the service's own host; SANKOFA_BASE_URL says which that is.")
+        raise ForeignForm("Sign in on the service's own host (SANKOFA_BASE_URL).")
     code = request.query.get("code", "")
     try:
         key = await service.owner.redeem(code)

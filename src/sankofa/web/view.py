@@ -65,10 +65,10 @@ _PAGES: dict[str, Page] = {}
 def page(
     path: str, *takes: str, needs_key: bool = True, cached: bool = True, refused: bool = True
 ) -> Callable[[Build], Build]:
-    """Declare the function below as the page at this address. `{name}` in it is one part of the path.
+    """Declare the function below as the page at this address. `{name}` in it matches one part of the path.
 
-    A page that needs a key is counted, and `refused` beyond the quota. A `cached` page depends only on
-    its address, the edition, the language and the tier of the key.
+    A page that needs a key is counted, and `refused` beyond the quota. A `cached` page depends only on its
+    address, the edition, the language and the tier of the key.
     """
 
     def declare(build: Build) -> Build:

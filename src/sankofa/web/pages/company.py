@@ -99,7 +99,9 @@ class _Known(msgspec.Struct, gc=False):
 
 
 async def _known(visit: Visit, service_id: str) -> list[_Known]:
-    """Every vintage of every figure; if the tier cuts the answer, of a few line items, to go further back."""
+    """Every vintage of every figure; if the tier truncates the answer, only some line items, to go further
+    back.
+    """
     asked: dict[str, Any] = {"service_id": service_id, "vintages": "all"}
     rows: list[_Known] = []
     for items in [[item] for item in _TELLING] if visit.call.grant.sample else [[]]:
@@ -285,7 +287,7 @@ def _heat(visit: Visit, rows: list[_Known]) -> Chart:
 
 @page("/companies", "country", "exchange", "q", "cursor", "as_of")
 async def companies(visit: Visit) -> View:
-    """The universe as knowable on a day, or the results of a search."""
+    """The issuers known on a day, or the results of a search."""
     if visit.given("q"):
         address = visit.address("/search", q=visit.given("q"), country=visit.given("country"))
         return View("", "", {}, redirect=address)

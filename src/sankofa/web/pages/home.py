@@ -196,7 +196,7 @@ async def _indicator_address(visit: Visit, indicator: str, country: str) -> str:
 
 
 async def _kind(visit: Visit, row: Row) -> str:
-    """Tells companies with figures from register records without any."""
+    """Distinguishes companies with figures from register records without."""
     if row["type"] != "organisation":
         return str(row["type"])
     return "company" if await data.has_figures(visit, row["id"]) else "organisation"

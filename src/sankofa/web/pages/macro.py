@@ -92,7 +92,7 @@ def _span(rows: list[Row]) -> dict[str, Any]:
 
 
 def _one(rows: list[Row]) -> list[Row]:
-    """The first of several columns that share a key, the oldest value first."""
+    """The first of several columns that share a key, oldest value first."""
     if not rows:
         return []
     same = [row for row in rows if row["country"] == rows[0]["country"]]

@@ -135,7 +135,7 @@ def _address(path: str, query: dict[str, str]) -> str:
 
 
 def _read_call(call: str) -> tuple[str, dict[str, str]]:
-    """The path and the parameters of a call of the API. Raises InvalidParameter."""
+    """The path and the parameters of an API call. Raises InvalidParameter."""
     path, _, text = call.partition("?")
     query = {name: value for name, value in parse_qsl(text) if name != "format"}
     for operation in endpoints():
