@@ -1,4 +1,6 @@
-"""All is declared in pyproject.toml; this adds to a wheel what only a checkout has: commit and docs."""
+"""Everything is declared in pyproject.toml; this adds to a wheel what only a checkout has: commit and
+docs.
+"""
 
 import shutil
 import sys
@@ -11,7 +13,7 @@ ROOT = Path(__file__).parent
 
 
 class BuildFromCheckout(build_py):
-    """Copies the package, says which commit it is of, and adds the documentation that the pages show."""
+    """Copies the package with the commit it comes from, and adds the documentation for the pages."""
 
     def run(self) -> None:
         super().run()

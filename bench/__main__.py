@@ -2,7 +2,7 @@
 
 `python -m bench table` writes the table of README.md from the figures of all runs (bench/history.jsonl).
 
-Each runs in a process of its own, so that none inherits the memory, pinning or imports of another.
+Each benchmark has its own process, so that none inherits the memory, pinning or imports of another.
 """
 
 import subprocess
@@ -25,7 +25,7 @@ _AGAINST_TARGETS = (
 
 
 def _names() -> set[str]:
-    """Every file here that can be run, this one and the client without wrk excepted."""
+    """Every benchmark in this folder, without this module and the client that replaces wrk."""
     files = Path(__file__).parent.glob("*.py")
     runnable = {p.stem for p in files if "def main() -> None:" in p.read_text()}
     return runnable - {"__main__"}

@@ -1,14 +1,13 @@
-"""Answers that nobody asked for before: the processor time of each kind, in this process and without HTTP.
+"""Uncached answers: the processor time of each kind, in this process and without HTTP.
 
     python -m bench.anew [--rounds 5] [--repeat] [--only NAME...] [--fresh]
 
-The sample world and 420 issuers of 50 and of 1,000 facts. Every question of every round is about another
-day, and no answer is cached. `--repeat` asks the same questions again with the cache of answers on, and
-reports them apart. The figure of a kind is that of its quickest round, so that other work on the machine
-hardly counts. Each round asks about the same 150 issuers (but for proofs, which are kept by issuer): the
-blocks of more do not fit the cache of blocks with all kinds, and one would pay for what others pushed out.
-The first round reads the blocks of these issuers, and in locked views removes their capture; its figures
-are reported apart.
+The world is the sample world and 420 issuers with 50 or 1,000 facts. Every question of every round asks about
+another day, and no answer is cached. `--repeat` asks the same questions again with the cache of answers on,
+and reports them separately. The figure of a kind is that of its fastest round, so that other work on the
+machine hardly matters. Each round asks about the same 150 issuers (except proofs, which are cached by
+issuer): the blocks of more do not fit the cache of blocks. The first round reads the blocks of these issuers,
+and in locked views removes their capture; its figures are reported separately.
 """
 
 import argparse
@@ -34,7 +33,7 @@ _DAYS = 1_700
 _ASKED = 150
 _FEW, _MANY = (shape.service_ids() for shape in SMALL.shapes)
 Kind = Callable[[int], Question]
-"""The question of a number."""
+"""The question with this number."""
 
 
 def day(number: int) -> date:
@@ -86,7 +85,7 @@ KINDS: dict[str, Kind] = {
 }
 _MOST = {"50 rows, MCP": 1.54}
 _TWINS = {"50 rows, MCP": "50 rows"}
-"""Kinds that ask the same as another one, besides the locked ones."""
+"""Kinds that ask the same as another one, apart from the locked ones."""
 
 
 def main() -> None:
@@ -132,7 +131,7 @@ def make_home(*, fresh: bool) -> Path:
 
 async def _measure(names: list[str], key: str, rounds: int, *, repeat: bool) -> dict[str, list[float]]:
     """The processor time of a question of each kind in each round."""
-    from sankofa.cli.application import application  # which reads the environment
+    from sankofa.cli.application import application  # it reads the environment
 
     app = application()
     started, over = asyncio.Event(), asyncio.Event()
@@ -147,7 +146,7 @@ async def _measure(names: list[str], key: str, rounds: int, *, repeat: bool) -> 
 
     serving = asyncio.ensure_future(app({"type": "lifespan"}, receive, send))
     await started.wait()
-    for name in names:  # what is loaded when it is first needed
+    for name in names:  # loads what is loaded on first use
         await ask(app, KINDS[name](_DAYS), key)
     costs: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):

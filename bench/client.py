@@ -2,9 +2,9 @@
 
     python -m bench.client [--rounds 5] [--rows 100000]
 
-One issuer has that many facts, published by the real commands; a paid key gets all of them in one answer.
-Both ways are asked in turn over the loopback by the client as it comes, from the call to the finished frame.
-First the two frames have to be equal.
+One issuer has that many facts, published by the real commands, and a paid key gets all of them in one answer.
+The client asks in both formats in turn over the loopback, measured from the call to the finished frame. First
+the two frames are compared.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def _timed(make: Callable[[], object]) -> tuple[float, float]:
 
 
 def _home(rows: int, *, fresh: bool) -> Path:
-    """A home in which one issuer has so many facts; kept between runs."""
+    """A home with one issuer that has so many facts; kept between runs."""
     home = CACHE / f"home-client-{rows}"
     if fresh:
         shutil.rmtree(home, ignore_errors=True)
@@ -114,7 +114,7 @@ def _home(rows: int, *, fresh: bool) -> Path:
 
 
 def _document(rows: int) -> dict[str, object]:
-    """Companyfacts: as many concepts as it takes, each in forty quarters, one figure in twenty restated."""
+    """A companyfacts document: each concept in forty quarters, one figure in twenty restated."""
     concepts: dict[str, object] = {}
     for number in range(rows // _PERIODS):
         reported = []

@@ -1,11 +1,11 @@
-"""Collecting, the vault and replay, each against the least it could cost, in processor time.
+"""Collecting, the vault and replay, each against its smallest possible cost, in processor time.
 
 python -m bench.collecting [--documents 10000]
 
 - vault: ingesting with the vault against ingesting without it (less than 15% more)
 - replay: rows a second from the vault against ingesting the same files (at least 80%)
-- collect: small documents from a local server, fetched and checked by the collector with politeness off,
-  against httpx alone (at least 60%)
+- collect: small documents from a local server, fetched and checked without politeness, against httpx alone
+  (at least 60%)
 """
 
 import argparse
@@ -107,7 +107,7 @@ def fetch(folder: Path, documents: int, address: str) -> None:
 
 
 def _timed(work: Callable[[], object]) -> float:
-    """Processor time of this process: the server has one of its own."""
+    """Processor time of this process: the server has its own."""
     began = time.process_time()
     work()
     return time.process_time() - began

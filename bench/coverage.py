@@ -1,10 +1,10 @@
-"""Coverage: for how many issuers with a published full year the inputs of each metric were found.
+"""Coverage: for how many issuers with a published full year the inputs of each metric exist.
 
     python -m bench.coverage [--world companyfacts|starter|fsds] [--as-of DAY] [--shared FOLDER] [--fresh]
 
-A quarter of the registrants of `companyfacts` is a column of its own, `aside`: no route was designed on them.
-The files are real ones and no part of this project. The ledgers made of them stay in `build/bench` between
-runs; deriving is done again each time, on one core, and its processor time is told.
+A quarter of the registrants of `companyfacts` has a separate column, `aside`: no route was designed on them.
+The files are real and not part of this project. Their ledgers stay in `build/bench` between runs. Deriving is
+repeated in each run, on one core, and its processor time is reported.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def derived(world: BuildContext) -> Iterator[tuple[Issuer, Derived]]:
 
 
 def aside(world: BuildContext) -> set[str]:
-    """A quarter of the issuers of a world, by a digest: those that no route is designed on."""
+    """A quarter of the issuers of a world, chosen by a digest: no route is designed on them."""
     ids = [entity.service_id for entity in world.entities]
     order = sorted(ids, key=lambda one: hashlib.sha256(one.encode()).hexdigest())
     return set(order[: len(order) // 4])
@@ -112,7 +112,7 @@ def _shares(name: str, found: list[Derived], day: int) -> dict[str, float]:
 
 
 def _without(states: Counter[State]) -> int:
-    """Issuers whose inputs are not there. A revised or completed year has them, on another day."""
+    """Issuers without the inputs. A revised or completed year has them on another day."""
     return states[State.INPUT_ABSENT] + states[State.CURRENCY_MIXED]
 
 

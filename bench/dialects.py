@@ -1,11 +1,11 @@
 """Dialects: observations in FRED's form and companyfacts of the SEC, against a constant body of their size;
-and `load_as_pandas` of delta-sharing against pandas reading the same file, and against what the client does
-with a file that is here already.
+and `load_as_pandas` of delta-sharing against pandas reading the same file, and against the client's own work
+on a local file.
 
     python -m bench.dialects [--rounds 3] [--seconds 2]
 
-The sample world; each answer with the cache of answers of the default settings, and made anew. The table is
-the largest of the world of `bench.anew`. It is loaded in .venv-foreign (`make foreign`).
+The world is the sample world. Each answer is measured with the default cache of answers, and uncached. The
+table is the largest of the world of `bench.anew`, loaded in .venv-foreign (`make foreign`).
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The ledger of a benchmark: a file of its home, or its own PostgreSQL server."""
+"""The ledger of a benchmark: a file of its home, or a PostgreSQL server started for it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ class EditionStore(Protocol):
     """The cost of editions in bytes and processor time."""
 
     settings: dict[str, str]
-    """Environment for the commands that use it."""
+    """Environment for commands that use it."""
 
     def sizes(self) -> dict[str, int]:
         """Sizes in bytes, by name."""
@@ -34,7 +34,7 @@ class _Files(EditionStore):
         self._editions = home / editions
 
     def sizes(self) -> dict[str, int]:
-        """The files of editions, by inode: a file that two editions share is one."""
+        """The files of editions by inode: a file that two editions share counts once."""
         found = [path.stat() for path in self._editions.rglob("*") if path.is_file()]
         return {str(one.st_ino): one.st_size for one in found}
 
@@ -54,7 +54,7 @@ class _Database(_Files):
         self._server = server
 
     def cpu_seconds(self) -> float:
-        """Processor time of the server and all its connections, past ones too."""
+        """Processor time of the server and all its connections, closed ones too."""
         assert self._server.process is not None
         root = psutil.Process(self._server.process.pid)
         times = root.cpu_times()

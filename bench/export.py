@@ -1,11 +1,11 @@
-"""Parquet: reported facts to files on disk, on as many processes as there are cores.
+"""Parquet: reported facts to files on disk, with one process per core.
 
     python -m bench.export [--rows 3000000] [--processes 2]
 
-Exported is what a build has of its issuers, made before or kept from the edition before: their columns, 2,000
-rows each here, through the product's own writer, one part of the table per process. Beside it, what it takes
-to make these columns of rows first, as a build does for the issuers that changed; and to write columns
-that are there already, in large pieces, with nothing of ours around it.
+The export is what a build does with its issuers, new or reused: their columns, here 2,000 rows each, go
+through the product's own writer, one part of the table per process. Two more figures compare it: with making
+these columns from rows first, as a build does for changed issuers; and with writing existing columns in large
+chunks, without our code around it.
 """
 
 import argparse
@@ -44,7 +44,7 @@ _TOGETHER = 17
 
 
 Spent = tuple[float, int, int]
-"""Seconds of processor, bytes written, peak of memory."""
+"""Seconds of processor time, bytes written, peak memory."""
 
 
 def main() -> None:
@@ -106,7 +106,7 @@ def _from_rows(folder: Path, number: int, rows: int, begin: Barrier, done: "Queu
 def _written(
     place: Path, rows: int, kept: Callable[[], Iterable[bytes]], begin: Barrier, done: "Queue[Spent]"
 ) -> None:
-    """Write the columns of issuers over and over, as `write.parquet` does: some thousand rows together."""
+    """Write the columns of issuers repeatedly, as `write.parquet` does: some thousand rows together."""
     table = next(one for one in tables() if one.name == "af-fund-fundamentals")
     gc.disable()  # as a build does
     place.mkdir()
@@ -146,7 +146,7 @@ def _columns(rows: list[FundamentalsRow]) -> bytes:
 
 
 def _issuers(seed: int) -> list[list[FundamentalsRow]]:
-    """Rows as varied as those of the SEC: 2,000 to an issuer, 300 concepts, a document for every twenty."""
+    """Rows as varied as those of the SEC: 2,000 per issuer, 300 concepts, a document for every twenty."""
     chance = random.Random(seed)
     concepts = [f"us-gaap:Concept{n}" for n in range(300)]
     return [

@@ -1,11 +1,11 @@
-"""Finding things: a search, a page of the universe of a day, and a statement of ten years.
+"""Finding things: a search, a page of the issuers of a day, and a statement of ten years.
 
     python -m bench.finding [--issuers 2000] [--rounds 5] [--seconds 3] [--only search] [--fresh]
 
-Each answer against a constant body of the same size from the same server: of a service with its default
-settings, and of one that makes each answer anew. There are 2,000 different questions of each kind: words of
-names (whole, begun, with a slip), days, issuers; and of searches besides so many that hardly one comes twice.
-The issuers are those of `bench.metrics`, of twenty years with a hundred facts a year.
+Each answer is compared with a constant body of the same size from the same server: once with the default
+settings, once without a cache of answers. There are 2,000 different questions of each kind: words of names
+(complete, incomplete, with a typing error), days, issuers. A further kind has so many searches that few occur
+twice. The issuers are those of `bench.metrics`, with twenty years of a hundred facts.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.model.identifiers import service_id
 
 _NAMED = 30_000
-"""Organisations that can be searched for, besides the issuers."""
+"""Organisations that can be found, besides the issuers."""
 _QUESTIONS = 2_000
 _SEARCHES = 60_000
 _TARGETS = {"search": 0.30, "searches hardly made twice": 0.30, "issuers": 0.30, "statement": 0.25}
@@ -105,7 +105,7 @@ def _universes() -> Iterator[Question]:
 
 
 def _statements(issuers: int) -> Iterator[Question]:
-    """Ten full years: those of a twenty-year history that were known half-way."""
+    """Ten full years: those of a twenty-year history that were known halfway."""
     chance = random.Random(3)
     for _ in range(_QUESTIONS):
         issuer = service_id(histories.subject(chance.randrange(issuers)))

@@ -2,9 +2,9 @@
 
     python -m bench.flags [--releases 60000 250000]
 
-Made-up processes of two releases each, with four bids and an award. The build is what a publication adds for
-a country with a new release. A question is what the edition does for a page of 100 rows, from blocks in
-memory: no HTTP, no disk.
+The processes are invented, with two releases, four bids and an award each. The build is what a publication
+adds for a country with a new release. A question is what the edition does for a page of 100 rows, from blocks
+in memory: no HTTP, no disk.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""How long a node takes to serve a change, and how much of the edition it pulls for it.
+"""How long a node takes to serve a change, and how much of the edition it pulls.
 
     python -m bench.follow [--scale small|300k|3m] [--share 0.001]
 
-A world is published and pushed to a folder that nginx serves; a node follows. Then one issuer in a thousand
-restates a figure. Measured from the end of `publish` (and from the end of `push`) to the first answer of the
-new edition, and in bytes: those that the node pulled of those of the edition. Publisher and node share the
-cores and the disk of this machine.
+A world is published and pushed to a folder that nginx serves, and a node follows it. Then one issuer in a
+thousand restates a figure. Measured are the time from the end of `publish` (and of `push`) to the first
+answer of the new edition, and the share of the edition's bytes that the node pulls. Publisher and node share
+the cores and the disk of this machine.
 """
 
 import argparse
@@ -92,7 +92,7 @@ def _timed(what: str, environment: dict[str, str], *command: str) -> None:
 
 
 def _restate(scale: Scale, folder: Path, share: float) -> int:
-    """The first figure of some issuers, reported anew."""
+    """Report the first figure of some issuers again, restated."""
     news = folder / "news"
     news.mkdir()
     shape = scale.shapes[0]

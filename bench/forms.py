@@ -1,9 +1,9 @@
-"""Forms and changes: 10,000 rows as JSON, CSV and Arrow, and a walk over keys that did not change.
+"""Formats and changes: 10,000 rows as JSON, CSV and Arrow, and all pages over unchanged keys.
 
     python -m bench.forms [--rounds 15]
 
-In one process, without HTTP: what is compared is the work of writing the same rows. No target; the ratio to
-JSON says what a client asks of the server with its `Accept`.
+Runs in one process, without HTTP, to compare the work of writing the same rows. There is no goal; the ratio
+to JSON is the cost of a client's `Accept`.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def _editions(folder: Path) -> tuple[Edition, Edition]:
 
 
 def _walk(one: Edition, two: Edition) -> None:
-    """Only their keys are looked at."""
+    """Reads only their keys."""
     dataset = FEEDS[1].dataset
 
     async def walk(effort: int) -> int:

@@ -2,8 +2,8 @@
 
     python -m bench.fundamentals [--scale 3m|small] [--rounds 7] [--seconds 3] [--fresh] [--only NAME...]
 
-Before anything is timed, every contender is asked the same questions and has to give the same rows.
-Each request asks for another issuer, in random order, so nothing is answered from one hot row.
+Before the timing, every contender gets the same questions and must give the same rows. Each request asks for
+another issuer, in random order, so no row stays hot.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _MANY = "1000000000"
 _PEERS = ("Datasette", "FastAPI", "DuckDB", "ROAPI")
 _TARGETS = {"50 rows": 0.30, "1,000 rows": 0.15}
 _PEER_TARGETS = {"Datasette": 20, "FastAPI": 12, "DuckDB": 40, "ROAPI": 100}
-"""How many times the processor time of an answer made anew, at least."""
+"""The least factor of processor time by which uncached answers must be faster."""
 _CHECKED = 5
 
 
@@ -54,7 +54,7 @@ def _options() -> argparse.Namespace:
 
 
 class Bench:
-    """The running servers, and what each is asked."""
+    """The running servers and their questions."""
 
     def __init__(
         self, home: Path, service_ids: Sequence[str], peers: Sequence[str], running: ExitStack
@@ -83,7 +83,7 @@ class Bench:
             self._peers["ROAPI"] = running.enter_context(commands.roapi(file, in_memory=False))
 
     def contenders(self, shape: Shape) -> list[Contender]:
-        """Sankofa first, the ceiling second; each peer only once it has given the same answers."""
+        """Sankofa first, the ceiling second; a peer only after it gave the same answers."""
         service_ids = shape.service_ids()
         random.Random(shape.rows).shuffle(service_ids)
         own = [Question(f"/v1/fundamentals/{s}") for s in service_ids]
@@ -145,7 +145,9 @@ def issue_key(home: Path, tier: str) -> str:
 
 
 def _agree(name: str, shape: Shape, ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
-    """The same rows in the same order, null or absent alike; 1 is true and 2.0 is 2, as peers write them."""
+    """Whether the rows are equal and in the same order. Null equals absent, 1 equals true, and 2.0 equals
+    2, as peers write them.
+    """
     if len(ours) != shape.rows:
         raise SystemExit(f"expected {shape.rows} rows, Sankofa gives {len(ours)}")
     if len(ours) != len(theirs):

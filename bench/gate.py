@@ -1,11 +1,10 @@
-"""The speed of the organisation gate in names per second, and the share it serves by label.
+"""The speed of the organisation gate in names per second, and the share that it serves by label.
 
     python bench/gate.py [folder of labelled names]
 
-The folder holds `paraguay_suppliers_labelled.csv` and `probablepeople-labelled/`; without one, only the
-speed is measured, on the names of the tests. Where `ocds/` stands beside it, what is cut from the free text
-of its releases is printed, and how much of what is planted there is found. rigour and cleanco are compared
-where they are installed.
+The folder holds `paraguay_suppliers_labelled.csv` and `probablepeople-labelled/`. Without it, only the speed
+is measured, on the names of the tests. If `ocds/` is beside it, the texts cut from its releases are printed,
+and the share of planted texts that is found. rigour and cleanco are compared if they are installed.
 """
 
 import csv
@@ -66,7 +65,7 @@ def own_names() -> list[str]:
 
 
 def rate(gate: Callable[[str], object], names: Iterable[str]) -> float:
-    """Names per second of one core: the best of a few rounds, as others use the machine too."""
+    """Names per second of one core: the best of a few rounds, because others use the machine too."""
     names = list(names)
     gate(names[0])
     best = float("inf")
@@ -79,7 +78,9 @@ def rate(gate: Callable[[str], object], names: Iterable[str]) -> float:
 
 
 def peers() -> Iterator[tuple[str, Callable[[str], object]]]:
-    """Maintained data on legal forms, asked the nearest question it answers: does the name hold a form?"""
+    """Maintained data on legal forms, with the most similar question that it answers: does the name
+    contain a form?
+    """
     try:
         rigour = importlib.import_module("rigour.names")
         yield "rigour extract_org_types", lambda name: rigour.extract_org_types(name.casefold())
@@ -117,7 +118,7 @@ def free_texts(value: object, field: str = "") -> Iterator[tuple[str, str]]:
 
 
 def report_free_text(folder: Path) -> None:
-    """Both sides: what is cut from real texts as they are, and from the same with a contact planted."""
+    """Both sides: what is cut from real texts, and from the same texts with a planted contact."""
     found: set[tuple[str, str]] = set()
     for path in sorted(folder.rglob("*.json")):
         try:

@@ -1,8 +1,8 @@
-"""Issuers with twenty years of filings, a hundred facts a year: what metrics are derived from.
+"""Issuers with twenty years of filings and a hundred facts a year, to derive metrics from.
 
-Per year 25 full-year figures that metrics use, the same again as comparatives a year later (one in twenty of
-them restated), and 50 figures of quarters that only tell the issuer's year. Everything follows from the
-number of an issuer. The facts go straight into a ledger, past the adapters: ingest is measured elsewhere.
+Each year has 25 full-year figures that metrics use, the same again as comparatives a year later (one in
+twenty restated), and 50 quarterly figures that only determine the issuer's year. Everything follows from the
+number of an issuer. The facts go directly into a ledger, without adapters: another benchmark measures ingest.
 """
 
 import random
@@ -66,7 +66,7 @@ def facts(number: int, *, only: Sequence[str] = (), changed: int | None = None) 
         for concept in only or (*FLOWS, *STOCKS):
             begin = start.isoformat() if concept in FLOWS else ""
             figure = str(chance.randrange(10**6, 10**11))
-            if concept == _GROSS:  # a filing that contradicts itself would have no gross margin
+            if concept == _GROSS:  # otherwise the filing would contradict itself and have no gross margin
                 figure = str(int(told[FLOWS[0]]) - int(told[FLOWS[1]]))
             told[concept] = figure
             yield Fact(own, concept, "USD", begin, str(end), str(filed), first, figure, concept)

@@ -1,7 +1,7 @@
 """The figures of the benchmarks: each run appends to history.jsonl, and README.md shows the latest of each.
 
 python -m bench table            write the table of README.md from history.jsonl
-python -m bench table --check    exit 1 when the table is not what history.jsonl says
+python -m bench table --check    exit 1 if the table does not match history.jsonl
 
 Set BENCH_HISTORY to write a run's figures to another file.
 """
@@ -29,7 +29,7 @@ Line = dict[str, Any]
 def report(
     measure: str, figure: float, *, unit: str = "", least: float | None = None, most: float | None = None
 ) -> bool:
-    """Print a figure with its goal, and append it to the history. False where it misses the goal."""
+    """Print a figure with its goal, and append it to the history. False if it misses the goal."""
     line: Line = {
         "benchmark": _command(),
         "measure": measure,
@@ -46,7 +46,7 @@ def report(
 
 
 def _command() -> str:
-    """The benchmark that runs, as `python -m bench` takes it."""
+    """The running benchmark, as `python -m bench` takes it."""
     return " ".join([Path(sys.argv[0]).stem, *sys.argv[1:]])
 
 
@@ -74,7 +74,7 @@ def table(lines: list[Line]) -> str:
 
 
 def page() -> str:
-    """README.md with the table that history.jsonl gives."""
+    """README.md with the table from history.jsonl."""
     lines = [json.loads(line) for line in HISTORY.read_text(encoding="utf-8").splitlines()]
     head, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
     return head + _BEGIN + table(lines) + _END + rest.partition(_END)[2]

@@ -2,7 +2,7 @@
 
     python -m bench.identifiers [--rounds 5] [--seconds 3] [--fresh]
 
-Lookups ask for another identifier each time. A search is asked over MCP, a lookup over REST, as callers do.
+Each lookup asks for another identifier. Searches use MCP and lookups REST, as callers do.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def isin(country: str, number: int) -> str:
 
 
 def organisation(number: int) -> tuple[str, str]:
-    """(name, country) of an organisation: everything follows from its number."""
+    """(name, country) of an organisation; everything follows from its number."""
     chance = random.Random(number)
     word = "".join(chance.choices(_SYLLABLES, k=chance.randrange(2, 5))).capitalize()
     other = "".join(chance.choices(_SYLLABLES, k=3)).capitalize()
@@ -101,7 +101,7 @@ def _records(count: int) -> Iterator[tuple[str, ...]]:
 
 
 def published_home(size: str, *, fresh: bool) -> Path:
-    """Ingested by the real command, which is measured while it runs; kept between runs."""
+    """A home filled by the real command, which is measured while it runs; kept between runs."""
     count = _SIZES[size]
     home = CACHE / f"home-identifiers-{count}"
     if (home / "made").exists() and not fresh:
@@ -163,7 +163,7 @@ def _lookups(count: int) -> Iterator[Question]:
 
 
 def _search(server: Server, key: Mapping[str, str]) -> None:
-    """A lookup over REST and a search over MCP in turn, one at a time: what a caller waits for."""
+    """A lookup over REST and a search over MCP in turn, one at a time: the wait of a caller."""
     took: dict[str, list[float]] = {"lookup": [], "search": [], "search with a slip": []}
     chance = random.Random(2)
     connection = http.client.HTTPConnection(HOST, server.port, timeout=60)

@@ -3,10 +3,10 @@
     python -m bench.incremental [--facts 300000] [--observations 100000] [--releases 20000] [--leis 50000]
                                 [--postgres] [--starter]
 
-The world has all kinds of data. Each publication is the real command in a process of its own, by processor
-time. What two editions share is told by the files of both. With `--postgres` a server is started for ledger
-and editions: its processor time counts too, and what an edition adds is by how much its tables grow.
-`--starter` measures the starter world instead: from nothing, and after one macro row was added.
+The world has all kinds of data. Each publication is the real command in its own process, measured in
+processor time. The files of two editions show what they share. `--postgres` starts a server for ledger and
+editions: its processor time counts too, and the growth of its tables is the size of an edition. `--starter`
+measures the starter world instead: from nothing, and after one added macro row.
 """
 
 import argparse
@@ -121,7 +121,7 @@ def _published(what: str, environment: dict[str, str], editions: EditionStore) -
 
 
 def _restated(number: int) -> bytes:
-    """The document of an issuer with one figure reported once more."""
+    """The document of an issuer with one figure restated."""
     known = json.loads(document(number, 50))
     rows = next(iter(known["facts"]["us-gaap"].values()))["units"]["USD"]
     rows.append({**rows[0], "val": 12_345_000, "filed": "2025-11-03", "accn": f"{number:010d}-25-000307"})
@@ -129,7 +129,7 @@ def _restated(number: int) -> bytes:
 
 
 def _inputs(facts: int, observations: int, releases: int, leis: int) -> list[tuple[str, Path]]:
-    """The files of the world by source, written where they are not there yet."""
+    """The files of the world by source; missing ones are written."""
     small, large = facts * 2 // 3 // 50, facts // 3 // 1000
     shapes = Shape("50 rows", small, 50, 100_000), Shape("1,000 rows", large, 1_000, 900_000)
     scale = Scale(f"{facts}", shapes)

@@ -2,8 +2,8 @@
 
     python -m bench.ingest [--scale 300k|3m|small] [FILE...]
 
-Rates are given twice: by the clock, and by the processor time spent, which is what one core alone
-would reach. FILEs (of the same format) are measured besides the generated ones.
+Rates are given twice: by the clock, and by processor time, which is the rate of one core alone. FILEs (of the
+same format) are measured besides the generated ones.
 """
 
 import argparse
@@ -35,7 +35,7 @@ print(f"parse: read {facts},")
 
 
 class Cost(NamedTuple):
-    """The cost of a command, alone on its core or not."""
+    """The cost of a command, whether or not it had its core for itself."""
 
     output: str
     seconds: float
@@ -48,7 +48,7 @@ class Cost(NamedTuple):
 
 
 def cost(command: Sequence[str], environment: dict[str, str], cores: Iterable[int] = SERVER_CORES) -> Cost:
-    """Run a command, pinned to one core unless others are named. The peak is that of its largest process."""
+    """Run a command, pinned to one core unless others are given. The peak is that of its largest process."""
     with tempfile.TemporaryFile("w+") as output:
         began = time.perf_counter()
         process = subprocess.Popen(
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _bulk(home: Path, given: Sequence[str]) -> float:
-    """Bulk zips: the whole, parsing alone, and once more when nothing is new."""
+    """Bulk zips: the whole, parsing alone, and again with nothing new."""
     parsed = cost([sys.executable, "-c", _PARSE, *given], environment_of(home))
     print(parsed.line("parse alone", _count(parsed.output, "read")))
     whole = _ingest("ingest, bulk zips", home, given)

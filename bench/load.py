@@ -1,9 +1,9 @@
 """The harness: servers pinned to one core, load from the others, contenders in turn.
 
-Rates depend on the machine and on what else it is doing, so contenders are measured in short
-interleaved rounds and compared by the median of the ratios within a round. The processor time a
-server spends per request is reported beside the rate: it hardly moves when the machine is busy,
-and it shows when the load, not the server, was the limit. Everything stays on the loopback.
+Rates depend on the machine and its other work, so contenders are measured in short interleaved rounds and
+compared by the median of the ratios within a round. The processor time of the server per request is reported
+beside the rate: it hardly changes on a busy machine, and it shows if the load, not the server, was the limit.
+Everything stays on the loopback.
 """
 
 import http.client
@@ -65,7 +65,7 @@ class Server:
         return [root, *root.children(recursive=True)]
 
     def use_all_cores(self) -> None:
-        """From now on, for the threads that there are."""
+        """For all existing threads, from now on."""
         for thread in (thread for process in self.processes() for thread in process.threads()):
             os.sched_setaffinity(thread.id, _CORES)
 
@@ -74,7 +74,7 @@ class Server:
         return sum(t.user + t.system for t in times)
 
     def memory(self) -> tuple[int, int]:
-        """Resident bytes of the busiest process: its own, and of files it maps (shared, evictable)."""
+        """Resident bytes of the busiest process: its own, and those of mapped files (shared, evictable)."""
         busiest = max(self.processes(), key=lambda p: sum(p.cpu_times()[:2]))
         status = Path(f"/proc/{busiest.pid}/status").read_text()
         found = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
@@ -84,7 +84,7 @@ class Server:
         return own, mapped + shared
 
     def fetch(self, question: Question, headers: Mapping[str, str] | None = None) -> http.client.HTTPResponse:
-        """One answer, for looking at rather than timing. The caller reads it."""
+        """One answer, to look at. The caller reads it."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=60)
         connection.request(
             "POST" if question.body else "GET",
@@ -106,7 +106,7 @@ class Server:
 def serving(
     command: Callable[[int], Sequence[str]], environment: Mapping[str, str] | None = None, ready: str = "/"
 ) -> Iterator[Server]:
-    """Start a server on a free port, wait until it answers, stop it in the end."""
+    """Start a server on a free port, wait until it answers, and stop it in the end."""
     port = _free_port()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
@@ -125,7 +125,7 @@ def serving(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Its session is its own: the group holds the server and its workers, nothing else."""
+    """The server has its own session, so the process group holds only the server and its workers."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, sign)
@@ -165,12 +165,12 @@ class Round(NamedTuple):
     cpu: float
     """Processor seconds of the server per request."""
     busy: float
-    """Share of its core the server used: well below 1, the load or another process was the limit."""
+    """Share of its core the server used. If it is well below 1, the load or another process was the limit."""
 
 
 @dataclass
 class Contender:
-    """Someone who answers the same questions."""
+    """A server that answers the same questions."""
 
     name: str
     server: Server
@@ -182,7 +182,7 @@ class Contender:
 
 
 def measure(contenders: Sequence[Contender], rounds: int, seconds: float) -> None:
-    """Everyone in turn, several times over; each remembers its rounds."""
+    """All contenders in turn, several times; each records its rounds."""
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for number, contender in enumerate(contenders):
@@ -238,12 +238,12 @@ def run_round(
 
 
 def ratio(one: Contender, other: Contender) -> float:
-    """How many times the rate of the other: the median over the rounds that stood side by side."""
+    """How many times the rate of the other: the median over the rounds measured together."""
     return statistics.median(a.rate / b.rate for a, b in zip(one.rounds, other.rounds, strict=True))
 
 
 def cpu_ratio(one: Contender, other: Contender) -> float:
-    """The same by processor time per request: what the ratio would be were both alone on the core."""
+    """The same by processor time per request: the ratio if both had the core for themselves."""
     return statistics.median(b.cpu / a.cpu for a, b in zip(one.rounds, other.rounds, strict=True))
 
 

@@ -1,9 +1,9 @@
-"""The log of editions: what it adds to a publication and to an edition, and an answer with its proof.
+"""The log of editions: its cost in a publication and an edition, and an answer with its proof.
 
     python -m bench.log [--scale small|300k] [--rounds 3] [--seconds 1]
 
-A publication is measured in processor time: the real command, and the hashing of rows within it, done once
-more by itself. The proof is of 50 rows, against a constant body of its size.
+A publication is measured in processor time: the real command, and its hashing of rows repeated separately.
+The proof is for 50 rows, against a constant body of its size.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def _report(what: str, spent: float, hashing: float) -> None:
 
 
 def _hashing(home: Path, *, anew: bool = False) -> float:
-    """Processor time for the rows of the current edition once more, with what the build before left."""
+    """Processor time to hash the rows of the current edition again, with the cache of the last build."""
     settings = Settings(home=home)
     store = open_store(settings)
     edition = current_edition(home)

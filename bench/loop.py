@@ -3,9 +3,9 @@
     python -m bench.loop [--rounds 5] [--fresh] [FILE]
 
 The application runs in this process over the sample world and one large issuer: FILE (SEC companyfacts; by
-default NVIDIA's, of 26,903 facts, where the folder of real inputs stands beside the project, else a generated
-one). `loop` is the processor time of the longest callback, `beat` the longest time by the clock for which a
-heartbeat was late, threads that hold the interpreter included; the median of the rounds.
+default NVIDIA's, of 26,903 facts, if the folder of real inputs is beside the project, else a generated one).
+`loop` is the processor time of the longest callback. `beat` is the longest delay of a heartbeat by the clock,
+which includes threads that hold the interpreter. Both are medians of the rounds.
 """
 
 import argparse
@@ -42,7 +42,7 @@ Application = Callable[..., Awaitable[None]]
 
 
 class Question(NamedTuple):
-    """A request, and what it is called in the report."""
+    """A request, and its name in the report."""
 
     name: str
     path: str
@@ -208,7 +208,7 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
 
 
 def page_addresses(issuer: str) -> dict[str, str]:
-    """The largest question of every page, by its route: its address where nothing can be asked."""
+    """The largest question of every page by its route; the plain address of a page without parameters."""
     words = "/docs?q=the%20of%20and%20to%20in%20is%20a%20for"
     asked = {
         "/search": "/search?q=supply%20of%20goods",
@@ -278,7 +278,7 @@ async def _measure(home: Path, issuer: str, key: str, rounds: int) -> float:
 
 
 async def ask(app: Application, question: Question, key: str) -> tuple[int, int]:
-    """One request as the server would hand it over: its status, and the bytes of its body."""
+    """Call the application as the server would: the status, and the size of the body."""
     path, _, query = question.path.partition("?")
     headers = {"host": "localhost", "x-api-key": key, **question.headers}
     if question.body is not None:

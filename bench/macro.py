@@ -1,9 +1,10 @@
-"""Macro: a table the size of the World Development Indicators in, and series read out of millions of values.
+"""Macro: ingest a table the size of the World Development Indicators, and read series out of millions of
+values.
 
     python -m bench.macro [--rounds 7] [--seconds 3] [--only ingest|read] [--large]
 
-The table is written as its publisher ships it and ingested by the real command. The editions are written by
-the real writer, from the blocks of two series that stand for all: one that was never revised, one that was.
+The table has its publisher's format, and the real command ingests it. The real writer writes the editions,
+from the blocks of two series that represent all others: one never revised, one revised.
 """
 
 import argparse
@@ -149,7 +150,7 @@ def _read(series: int, rounds: int, seconds: float) -> None:
 
 
 def _wait(server: Server, question: Question, key: Mapping[str, str]) -> None:
-    """Until the edition is served: every byte of it is verified first, which takes a while for so many."""
+    """Wait until the edition is served. Every byte is verified first, which takes a while for so many."""
     began = time.monotonic()
     while True:
         with server.fetch(question, key) as answer:
@@ -166,7 +167,7 @@ def _key(number: int) -> str:
 
 
 def _paths(series: int) -> dict[str, list[str]]:
-    """The questions, in another order each time, of 50 rows each."""
+    """The questions for 50 rows each, in a different order each time."""
     numbers = list(range(series))
     random.Random(3).shuffle(numbers)
     past, until = f"as_of={_PAST_DAY}", f"to={_PAST_DAY - timedelta(days=2000)}"
@@ -247,7 +248,7 @@ def _filters(one: SeriesSummary) -> Iterator[str]:
 
 
 def _entries(*, revised: bool) -> list[Entry]:
-    """10,000 days, newest first; where revised, each third value was another for a fortnight."""
+    """10,000 days, newest first; in the revised series, each third value differed for a fortnight."""
     chance = random.Random(2)
     entries = []
     for n in reversed(range(_VALUES)):

@@ -2,16 +2,16 @@
 
     python -m bench.matching [--shared FOLDER]
 
-Labelled sets, made of real files that are no part of this project. No name is printed.
+The labelled sets come from real files that are not part of this project. No name is printed.
 
-- `held`: each LEI record asked for by its own name. What several of a country are called leads to nobody.
-- `absent`: each LEI record is taken out, and its name asked for: whoever is found is somebody else. The worst
-  case for a register that does not hold a party; LEI records of one company that stand twice count as wrong.
-- `tenders`: parties of OCDS releases that have an identifier. The name that comes first with an identifier is
-  held; every other document that has the identifier is asked about by its name alone; then those alone whose
-  name is written differently there.
-- `filers`: SEC registrants whose LEI is on record, asked for by the name in their filings, among all LEI
-  records. Those pairs were once chosen where names agree, so this recall flatters.
+- `held`: each LEI record is looked up by its own name. A name that several of a country have leads to nobody.
+- `absent`: each LEI record is removed, and its name looked up: any match is wrong. This is the worst case for
+  a register without the party; LEI records of one company that occur twice count as wrong.
+- `tenders`: parties of OCDS releases that have an identifier. The first name with an identifier is stored;
+  every other document with the identifier is looked up by its name alone, and then only those that write the
+  name differently.
+- `filers`: SEC registrants with an LEI record, looked up by the name in their filings among all LEI records.
+  These pairs were originally chosen because their names agree, so this recall is flattering.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def lei_records(path: Path) -> Records:
 
 
 def held(records: Records) -> Score:
-    """Every record asked for by its own name."""
+    """Every record looked up by its own name."""
     matcher = matcher_of(records)
     return score(
         (matcher.match(name, country, ()).service_id, lei) for lei, (country, name) in records.items()
@@ -92,13 +92,13 @@ def matcher_of(records: Records) -> PartyMatcher:
 
 
 def absent(records: Records) -> Iterator[bool]:
-    """Whether the name of each record would lead to another one if it were not held."""
+    """Whether the name of each record would lead to another one without it."""
     holders: defaultdict[tuple[str, str], int] = defaultdict(int)
     keys = [(country, normalised(name)) for country, name in records.values()]
     for key in keys:
         holders[key] += 1
     for key in keys:
-        yield holders[key] == 2  # without it one holder is left; of several nobody is chosen
+        yield holders[key] == 2  # without it one holder is left; of several none is chosen
 
 
 def tenders(folder: Path) -> tuple[Score, Score]:
@@ -123,7 +123,7 @@ def tenders(folder: Path) -> tuple[Score, Score]:
 
 
 def identified_parties(content: Any) -> Iterator[tuple[str, str, str]]:
-    """(scheme, number, name) of every organisation with an identifier, wherever it stands."""
+    """(scheme, number, name) of every organisation with an identifier, in any field."""
     if isinstance(content, list):
         for one in content:
             yield from identified_parties(one)

@@ -2,8 +2,8 @@
 
     python -m bench.mcp [seconds per measurement]
 
-One worker on the first core, the load on the second, the three in turn in every round. The share is
-the rate as part of what REST reaches for the same body in the same round; the median of the rounds.
+One worker runs on the first core, the load on the second; the three take turns in every round. The share is
+the rate relative to REST for the same body in the same round; reported is the median of the rounds.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ import uvloop
 from bench.history import report
 from tests.live import LiveServer, create_key, run
 
-ISSUER = "DC46AF1B1AAA424B58D1368176"  # the first of the sample world
+ISSUER = "DC46AF1B1AAA424B58D1368176"  # the first issuer of the sample world
 CALLS: dict[str, tuple[str, str, dict[str, str]]] = {
     "entity": ("get_entity", f"/v1/entities/{ISSUER}", {}),
     "H1 rows": ("get_fundamentals", f"/v1/fundamentals/{ISSUER}", {"period_type": "H1"}),
@@ -33,8 +33,9 @@ CALLS: dict[str, tuple[str, str, dict[str, str]]] = {
     "series": ("get_macro", "/v1/macro", {"series": "FX.EUR.ZAR"}),
     "tenders": ("search_tenders", "/v1/tenders", {"country": "ZA", "detail": "compact"}),
 }
-"""Each call: tool, path and the arguments of both. Where not all rows fit a tool's answer, REST gives
-more of them."""
+"""Each call: tool, path and the arguments of both. If not all rows fit a tool's answer, REST gives more of
+them.
+"""
 SURFACES = ("REST", "2026-07-28", "2025-11-25")
 ROUNDS = 5
 CONNECTIONS = 16
@@ -50,7 +51,7 @@ class Sample(NamedTuple):
 
 
 def request(surface: str, call: str, key: str) -> bytes:
-    """The bytes a client sends."""
+    """The bytes that a client sends."""
     tool, path, query = CALLS[call]
     if surface == "REST":
         target = path + "?" + "&".join(f"{name}={value}" for name, value in query.items())
@@ -95,13 +96,13 @@ async def load(port: int, sent: bytes, seconds: float) -> Sample:
 
 @contextmanager
 def served() -> Iterator[tuple[LiveServer, str]]:
-    """The sample world on a core of its own, and a key without a limit in sight."""
+    """The sample world on its own core, and a key with practically no limit."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         run(home, "sample")
         key = create_key(home, "professional", "--per-minute", MANY, "--per-month", MANY)
         cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, cores[:1])  # what is started now stays there, with all its threads
+        os.sched_setaffinity(0, cores[:1])  # servers started now stay there, with all their threads
         with LiveServer(home) as server:
             os.sched_setaffinity(0, cores[-1:])
             yield server, key

@@ -2,7 +2,7 @@
 
     python -m bench.memory [--scale 3m|300k|small] [--answers 1000000]
 
-Each request asks for another issuer as known on another day, so no answer is asked for twice.
+Each request asks for another issuer on another day, so no request is repeated.
 """
 
 import argparse

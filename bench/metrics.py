@@ -2,11 +2,11 @@
 
     python -m bench.metrics [--issuers 10000] [--rounds 7] [--seconds 3] [--only derive|screen] [--fresh]
 
-Derive: every value of so many issuers of twenty years with a hundred facts a year, on one core, from the
-ledger: who is who, reading, days, inputs and reasons; against one DuckDB query that gives the same from the
-same facts in its own columns, in doubles. Again: what a build does of it, after one issuer restated a figure.
+Derive: every value of so many issuers with twenty years of a hundred facts, on one core, from the ledger
+(organisations, reading, days, inputs and reasons), against one DuckDB query that gives the same from the same
+facts in its own columns, in doubles. Again: the part that a build repeats after one issuer restated a figure.
 Screen: the top 50 of a metric on a day, against a constant body from the same server, and against DuckDB
-grouping the same values by issuer for each request, without any server around it.
+grouping the same values by issuer for each request, without a server.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def _derive(issuers: int, *, fresh: bool) -> None:
 
 
 def _derive_again(home: Path, fresh: float) -> None:
-    """As a build does: rows on the wire, kept for the next time; then again after one issuer restated."""
+    """Like a build: encode and keep the rows, then repeat after one issuer restated a figure."""
     path = home / "derived" / "bench-metrics"
     path.unlink(missing_ok=True)
     _build(home, path)
@@ -119,7 +119,9 @@ def _peak() -> float:
 
 
 def _computation(concepts: Sequence[str]) -> dict[str, object]:
-    """Each metric that is computable from the concepts, as its page writes it; what stands for each item."""
+    """Each metric that is computable from the concepts, as its page writes it, and the concept of each
+    item.
+    """
     items = {name.removeprefix(PRIOR) for m in metrics() for name in m.forms[0].inputs}
     there = {item: [r.single for r in routes(item) if r.single in concepts] for item in sorted(items)}
     there = {item: found for item, found in there.items() if found}

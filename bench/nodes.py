@@ -2,12 +2,12 @@
 
     python -m bench.nodes [--scale small|300k|3m] [--rounds 5] [--seconds 2] [--only stores|workers]
 
-The same 50 rows of the same issuers, each request keyed and counted: from files with the embedded stores,
-from PostgreSQL with Redis, and from a folder that follows pushed editions with Redis. The servers of a
-database run on the core of the service and are not part of its processor time: on a machine of their own they
-would not slow it. Then one worker against two with twice the connections, each worker held to a third of a
-core, so that the load has more than one and is not the limit; where there are no control groups the workers
-take what the load leaves them, and the report says so.
+The requests ask for the same 50 rows of the same issuers, with a key, and are counted: from files with the
+embedded stores, from PostgreSQL with Redis, and from a folder that follows pushed editions with Redis.
+Database servers run on the core of the service but are not part of its processor time: on their own machine
+they would not slow it. Then one worker is compared with two at twice the connections. Each worker is limited
+to a third of a core, so that the load is not the limit. Without control groups the workers take what the load
+leaves them, and the report says so.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def _compare_stores(options: argparse.Namespace, scale: Scale, home: Path, quest
         measure(contenders, options.rounds, options.seconds)
         spent = _processor_seconds(stores) - before
         print(table(contenders, embedded))
-        seconds = max(options.seconds, 1) + 1 / max(options.rounds, 1)  # with the warming up
+        seconds = max(options.seconds, 1) + 1 / max(options.rounds, 1)  # including the warm-up
         counted = sum(turn.rate * seconds for other in others for turn in other.rounds)
         print(f"{spent / counted * 1e6:8.0f} us of the core of Redis for each request that is counted there")
         for other in others:
@@ -78,7 +78,7 @@ def _compare_workers(options: argparse.Namespace, home: Path, questions: list[Qu
     with ExitStack() as running:
         one = _contender("one worker", home, {}, questions, running, workers=1)
         two = _contender("two workers", home, {}, questions, running, workers=2)
-        two.connections = 2 * one.connections  # fewer for each would be fewer answers made in one go
+        two.connections = 2 * one.connections  # with fewer for each, fewer answers would be made in one go
         for contender in (one, two):
             contender.server.use_all_cores()
         workers = [process for contender in (one, two) for process in contender.server.processes()]
@@ -99,7 +99,7 @@ def _options() -> argparse.Namespace:
 
 
 def _figures(contender: Contender, question: Question) -> list[object]:
-    """When they were observed differs: each ingested for itself."""
+    """Their instants of observation differ, because each service ingested the files itself."""
     rows = json.loads(contender.server.body(question, contender.headers))["data"]
     return [(row["record_ref"], row["value_reported"]) for row in rows]
 

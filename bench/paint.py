@@ -1,10 +1,10 @@
-"""When the largest part of a page is on the screen, in Chromium: what a visitor waits for.
+"""When the largest part of a page is on the screen, in Chromium: the wait of a visitor.
 
     python -m bench.paint [--visits 7] [--home HOME]
 
-Each visit has an empty cache of its own. `warm` are the visits of a page that another visitor had before; the
-`first` visit of a page is the one for which the service writes it. `nothing` is a page of one line that comes
-from no server: what the browser itself needs on this machine at this moment.
+Each visit starts with an empty cache. `warm` visits request a page that another visitor had before; for the
+`first` visit the service renders the page. `nothing` is a page of one line that comes from no server: the
+time that the browser itself needs on this machine.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"]
         )
-        _visit(browser, _NOTHING)  # the browser itself starts once
+        _visit(browser, _NOTHING)  # the browser itself starts only once
         floor = statistics.median(_visit(browser, _NOTHING)[0] for _ in range(options.visits))
         print(f"nothing  {floor:.0f} ms")
         for name, address in PAGES.items():

@@ -1,7 +1,6 @@
-"""The load where wrk is not installed: the same command line, the same line of JSON, slower.
+"""The load if wrk is not installed: the same command line and the same line of JSON, but slower.
 
-Started as a file of its own, away from the server: python_load.py URL QUESTIONS OFFSET SECONDS
-CONNECTIONS HEADER...
+It is started as a separate process: python_load.py URL QUESTIONS OFFSET SECONDS CONNECTIONS HEADER...
 """
 
 import asyncio

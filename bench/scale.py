@@ -2,9 +2,9 @@
 
     python -m bench.scale [--issuers 1500] [--processes N] [--postgres] [--keep]
 
-Every issuer has 5,000 facts. Told are the seconds by the clock and of processor, the memory of the largest
-process of each command, and what the edition takes. With `--postgres` a server is started for ledger and
-editions, whose processor time is told besides. The last line is a second publication with nothing changed.
+Every issuer has 5,000 facts. Reported are elapsed and processor seconds, the memory of the largest process of
+each command, and the size of the edition. `--postgres` starts a server for ledger and editions, and its
+processor time is reported too. The last line is a second publication with nothing changed.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""So much of a core for each process and no more, by control groups of the kernel.
+"""Limits processes to a share of a core, with control groups of the kernel.
 
-Two workers and the load that fills them do not fit on two cores: the rate of two is then what the load leaves
-of the machine. With a fixed share for each worker the load has the rest, and two workers either answer twice
-what one does or are in each other's way.
+Two workers and the load that fills them do not fit on two cores: the rate of two workers would be what the
+load leaves of the machine. If each worker has a fixed share, the load has the rest, and two workers either
+answer twice as much as one or get in each other's way.
 """
 
 import os
@@ -14,12 +14,12 @@ import psutil
 
 _ROOT = Path("/sys/fs/cgroup")
 _PERIOD = 10_000
-"""Microseconds. Short, so that a worker that used up its share waits for milliseconds."""
+"""Microseconds. Short, so that a worker that used up its share waits only milliseconds."""
 
 
 @contextmanager
 def held_to(share: float, processes: Iterable[psutil.Process]) -> Iterator[bool]:
-    """Each process in a group of its own with this share of a core. False where that may not be done here."""
+    """Give each process its own group with this share of a core. False if this is not allowed here."""
     groups: list[Path] = []
     held = list(processes)
     try:

@@ -2,9 +2,9 @@
 
     python -m bench.start [--scale small|300k|3m|7m] [--rounds 5]
 
-Each round starts the command as an operator does and asks again every few milliseconds: for the 50 rows of an
-issuer with a key, counted, until they come; and over MCP for the list of tools, as early as there is a
-connection. Between the first row and the list of tools the same rows are asked for again and again.
+Each round starts the command as an operator does. Every few milliseconds it asks for the 50 rows of an
+issuer, with a key and counted, until they come; and it asks over MCP for the list of tools, as soon as it can
+connect. Between the first row and the list of tools it keeps asking for the same rows.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _TOOLS = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params"
 
 
 class Start(NamedTuple):
-    """Seconds since the command began, and what it took."""
+    """Seconds since the command started, and its cost."""
 
     rows: float
     tools: float
@@ -52,7 +52,7 @@ def main() -> None:
     starts = []
     for number in range(options.rounds + 1):
         start = _start(environment, path, key)
-        if number == 0:  # compiles what is not compiled yet, and fills the page cache
+        if number == 0:  # compiles modules not compiled yet, and fills the page cache
             continue
         starts.append(start)
         print(f"{start.rows:14.2f}{start.tools:14.2f}{start.slowest * 1000:24.0f}{start.processor:14.2f}")
@@ -103,7 +103,7 @@ def _listing(key: str) -> bytes:
 
 
 def _answered(port: int, request: bytes) -> float:
-    """When the request was answered with 200, asked again until it is."""
+    """Repeats the request until it is answered with 200; the time of that answer."""
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         with suppress(OSError), socket.create_connection((HOST, port), timeout=_PATIENCE) as connection:

@@ -1,12 +1,12 @@
-"""Tenders: taking releases in, and pages of them at any depth with a hundred thousand and with ten million.
+"""Tenders: ingesting releases, and pages of them at any depth with a hundred thousand and with ten million.
 
     python -m bench.tenders [--rounds 5] [--seconds 3] [--releases 100000] [--large 10000000] [--only NAME]
 
 --only: ingest, release (one of 2,500, 5,000 and 10,000 awards, each won by a person) or pages.
 
-Ingest is the real command, gate and cleaning included, in turn with a script that merely parses the same JSON
-Lines and stores the bytes in SQLite. The editions for paging are written straight by the edition's own
-writer, row by row the same layout: ten million releases would take an hour to ingest first.
+Ingest is the real command, including gate and cleaning, in turn with a script that only parses the same JSON
+Lines and stores the bytes in SQLite. The editions for paging are written directly by the edition's own writer
+in the same layout: ingesting ten million releases would take an hour.
 """
 
 import argparse
@@ -170,7 +170,7 @@ def _ingest(count: int, rounds: int) -> None:
 
 
 def _one_release() -> None:
-    """Releases of many awards: their titles repeat names that are withheld, and must be searched for all."""
+    """Releases with many awards: their titles repeat withheld names, so they must be searched for all."""
     folder = CACHE / "tenders-ingest"
     print(f"{'one release':36}{'awards':>12}{'awards/s':>12}{'per cpu s':>12}{'peak MB':>10}")
     spent = []
@@ -220,7 +220,7 @@ def _awarded_to_people(awards: int) -> dict[str, object]:
 
 
 def _memory(count: int, folder: Path) -> None:
-    """The peak with so many releases and with three times as many: both are more than the cache holds."""
+    """The peak with so many releases and with three times as many; both exceed the cache."""
     peaks = []
     for times in (1, 3):
         file = folder.with_name(f"tenders-memory-{times}.jsonl")
@@ -279,7 +279,7 @@ def _pages(few: int, many: int, rounds: int, seconds: float) -> None:
 
 
 def _await_edition(server: Server, key: dict[str, str]) -> None:
-    """Ten gigabytes are verified before they are served: until then the server answers, but not this."""
+    """Ten gigabytes are verified before they are served; until then the server answers without them."""
     began = time.monotonic()
     status = 503
     while status == 503 and time.monotonic() - began < _LONGEST_START:
@@ -290,7 +290,7 @@ def _await_edition(server: Server, key: dict[str, str]) -> None:
 
 
 def _deep(server: Server, key: dict[str, str]) -> Iterator[Question]:
-    """Pages anywhere in the list: behind each of the first so many thousands."""
+    """Pages anywhere in the list: after each of the first so many thousands."""
     path = "/v1/tenders?country=ZA&limit={}{}"
     cursor = ""
     for _ in range(_DEEP_PAGES):

@@ -2,9 +2,9 @@
 
     python -m bench.web [--rounds 5] [--seconds 2]
 
-`home` and `company` are asked as visitors ask them: the same pages again and again, under a key that is
-checked and counted each time. `a new day` asks for the part of a company's page that a slider moves, every
-time on another day: nothing of it is kept.
+`home` and `company` are requested as by visitors: the same pages repeatedly, with a key that is checked and
+counted each time. `a new day` requests the part of a company's page that a slider moves, each time for
+another day, so nothing is cached.
 """
 
 import argparse

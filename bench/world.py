@@ -1,7 +1,7 @@
-"""A world of three million facts, and the home it is ingested and published in.
+"""A world of three million facts, and the home into which it is ingested and published.
 
-The files are companyfacts documents in bulk zips, as their publisher ships them. Everything in them
-follows from the number of an issuer, so that every run, on every machine, measures the same data.
+The files are companyfacts documents in bulk zips, as their publisher ships them. All data follows from the
+number of an issuer, so every run on every machine measures the same data.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ _YEAR_ENDS = ((12, 31), (6, 30), (3, 31), (9, 30))
 
 
 class Shape(NamedTuple):
-    """A kind of issuer: how many there are, and how many rows the answer to each has today."""
+    """A kind of issuer: how many there are, and how many rows each answer has today."""
 
     name: str
     issuers: int
@@ -97,7 +97,7 @@ def document(number: int, rows: int) -> bytes:
     lag = chance.randrange(40, 100)
     annual = rows <= 100
     flows, stocks = (_FLOWS[:7], _STOCKS[:3]) if annual else (_FLOWS, _STOCKS)
-    if rows > _MOST_OF_KNOWN_CONCEPTS:  # the rest is of concepts that no line item knows, as in real filings
+    if rows > _MOST_OF_KNOWN_CONCEPTS:  # the rest has concepts without a line item, as in real filings
         flows += tuple(
             f"OtherExpenseItem{n:03d}" for n in range(rows // 60 - len(_FLOWS) - len(_STOCKS) // 2)
         )
@@ -117,7 +117,7 @@ def document(number: int, rows: int) -> bytes:
 
 
 def _periods(number: int, month: int, day: int, lag: int, parts: tuple[str, ...]) -> list[Period]:
-    """The newest periods first, each filed some weeks after its end, and again a year later."""
+    """The newest periods first, each filed some weeks after its end and again a year later."""
     found = []
     for year in range(2023, 2013, -1):
         year_end = date(year, month, day)
@@ -181,7 +181,7 @@ def _reported(period: Period, value: object, filed: str, accession: str, instant
 
 
 def files(scale: Scale) -> list[Path]:
-    """The zips of a world, written where they are not there yet."""
+    """The zips of a world; missing ones are written."""
     folder = CACHE / f"files-{scale.name}-{_RECIPE}"
     written = []
     for shape in scale.shapes:
@@ -207,7 +207,7 @@ def _write(path: Path, documents: Iterator[tuple[str, bytes]]) -> None:
 def published_home(scale: Scale, *, fresh: bool = False) -> Path:
     """A home with the world ingested and published by the real commands; kept between runs.
 
-    Whether the code that made it has changed since is said, not acted on: making it takes minutes.
+    A change of the code since then is reported but not acted on: making a home takes minutes.
     """
     home = CACHE / f"home-{scale.name}"
     stamp, code = home / "made-by", _code_digest()
@@ -227,8 +227,9 @@ def published_home(scale: Scale, *, fresh: bool = False) -> Path:
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    """The environment of commands: this home, and none of the caller's other settings. Modules are compiled
-    once, as in an installation."""
+    """The environment of commands: this home, and none of the caller's other settings. Modules are
+    compiled once, as in an installation.
+    """
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -247,7 +248,7 @@ def _code_digest() -> str:
 
 
 def reported(year: int, **own: Any) -> FundamentalsRow:
-    """The figure of a full year as first reported, in dollars; `own` is what tells it from others."""
+    """The figure of a full year as first reported, in dollars; `own` distinguishes it from others."""
     alike: dict[str, Any] = {
         "currency_reported": "USD",
         "unit": "USD",

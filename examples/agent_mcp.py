@@ -2,8 +2,8 @@
 
     python examples/agent_mcp.py KEY [URL]
 
-An agent finds an organisation by name, asks what was known of it on a day, and is told how to go on where its
-tier does not reach. Needs `mcp`, which brings httpx2.
+An agent finds an organisation by name and asks what was known of it on a day. If its tier is not enough, the
+answer says what to do. Needs `mcp`, which brings httpx2.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """The answer of a tool: the same body as the endpoint's, or the problem it tells of."""
+    """The answer of a tool: the same body as the endpoint's, or the problem."""
     result = await client.call_tool(tool, arguments)
     if result.is_error:
         problem: dict[str, Any] = json.loads(result.content[0].text)  # type: ignore[union-attr]

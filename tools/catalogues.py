@@ -1,7 +1,7 @@
 """Writes the message catalogues of the pages: every message in the templates and the code of the pages.
 
-`python tools/catalogues.py` adds what is new to src/sankofa/web/locale/*.po and takes out what is gone;
-`--check` says what is missing and changes nothing. Translate the empty ones by hand.
+`python tools/catalogues.py` adds new messages to src/sankofa/web/locale/*.po and removes unused ones;
+`--check` reports missing ones and changes nothing. Translate the empty ones by hand.
 """
 
 import io

@@ -1,9 +1,9 @@
 """Writes the typed methods and rows of `sankofa.client` from the OpenAPI document and the row types.
 
 python tools/client.py            write the modules
-python tools/client.py --check    exit 1, naming them, when modules are stale
+python tools/client.py --check    exit 1 and name stale modules
 
-The methods of the client that is awaited are those of the one that waits.
+The async client has the methods of the sync client.
 """
 
 import subprocess

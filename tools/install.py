@@ -32,7 +32,7 @@ def main() -> int:
     (wanted,) = sys.argv[1:]
     asked = _EDITABLE if wanted == "--editable" else (*_LOCKED, wanted)
     if not _has_pip() and _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
-        _ensure_pip()  # there is no pip outside, or an old one
+        _ensure_pip()  # no pip outside, or an old one
     if _has_uv() or not _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
         _ensure_pip()
         where = {} if asked is _EDITABLE else _where_pip_looks()
@@ -79,7 +79,7 @@ def _where_pip_looks() -> dict[str, str]:
     told = {
         "UV_HTTP_TIMEOUT": "60",
         "UV_SYSTEM_CERTS": "true",
-        "UV_INDEX_STRATEGY": "unsafe-best-match",  # any may have a file, as with pip: digests tell
+        "UV_INDEX_STRATEGY": "unsafe-best-match",  # each may have a file, as with pip, because digests decide
     }
     for line in listed.splitlines():
         name, _, value = line.partition("=")

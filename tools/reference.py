@@ -1,7 +1,7 @@
 """Writes docs/reference from the registries of the code, so that the two always agree.
 
 python -m tools.reference            write the pages
-python -m tools.reference --check    exit 1, naming them, when pages are stale
+python -m tools.reference --check    exit 1 and name stale pages
 """
 
 import sys
@@ -41,7 +41,7 @@ BY_HAND: Final = {
     "edition-log.md": "The log of editions",
     "versioning.md": "Versions and deprecation",
 }
-"""Pages of the reference that are written by hand."""
+"""Pages of the reference written by hand."""
 
 
 def pages() -> dict[str, str]:

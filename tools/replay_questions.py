@@ -106,7 +106,7 @@ class Asker:
             self.ask(Question("GET", path))
 
     def pages(self, most: int = 4) -> None:
-        """Walks, cursor by cursor."""
+        """Follow cursor after cursor."""
         walks = [("/v1/tenders", {"country": country, "limit": "7"}) for country in ("ZA", "KE", "MD", "NG")]
         for dataset in ("tenders", "fundamentals", "entities", "macro-series"):
             for since in self.editions:

@@ -54,7 +54,7 @@ _ELSEWHERE: Final = {
     "pywin32": "win32",
     "tzdata": "win32",
 }
-"""Locked for platforms on which the service is not run, and not installed here."""
+"""Locked for platforms that the service does not run on, and not installed here."""
 
 
 class Package(NamedTuple):
@@ -78,7 +78,7 @@ def packages() -> list[Package]:
 
 
 def refused(found: list[Package]) -> list[str]:
-    """Their defects, a line each."""
+    """The reasons for refusal, a line each."""
     lines = []
     for package in found:
         if not package.digests:

@@ -1,1 +1,1 @@
-"""The others that answer the same questions: the bare server, Datasette and ROAPI."""
+"""The peers that answer the same questions: the bare server, Datasette and ROAPI."""

@@ -1,4 +1,4 @@
-"""How each contender is started, set for speed as its documentation advises."""
+"""The commands that start each contender, tuned for speed as its documentation advises."""
 
 import json
 import os
@@ -14,7 +14,7 @@ PEERS = ROOT / ".venv-bench" / "bin"
 
 
 def sankofa(home: Path, *, keeps_answers: bool = True) -> AbstractContextManager[Server]:
-    """The service with its default settings, or one that makes each answer anew however often it is asked."""
+    """The service with its default settings, or without a cache of answers."""
     settings = {} if keeps_answers else {"SANKOFA_ANSWER_CACHE_BYTES": "1"}
     return serving(
         lambda port: [SANKOFA, "serve", "--host", HOST, "--port", str(port), "--workers", "1"],
@@ -33,9 +33,9 @@ def static(home: Path, headers: Mapping[str, str]) -> AbstractContextManager[Ser
 
 
 def datasette(facts: Path, question: str) -> AbstractContextManager[Server]:
-    """Immutable, a canned query (no counts, no facets), the whole answer allowed, SQL in the serving thread.
+    """Immutable, with a canned query (no counts, no facets), whole answers, and SQL in the serving thread.
 
-    On one core a thread pool only costs: an eighth of its processor time at its default of three.
+    On one core a thread pool only costs: the default of three takes an eighth of its processor time.
     """
     metadata = facts.with_suffix(".metadata.json")
     named = question % ((":service_id",) + (":day",) * 3)
@@ -60,7 +60,7 @@ def datasette(facts: Path, question: str) -> AbstractContextManager[Server]:
 
 
 def fastapi(facts: Path, question: str, columns: Sequence[str]) -> AbstractContextManager[Server]:
-    """FastAPI with a response model over SQLite, or with DuckDB asked per request, on uvloop."""
+    """FastAPI with a response model over SQLite, or with a DuckDB query per request, on uvloop."""
     known = {"FACTS": str(facts), "QUESTION": question, "COLUMNS_OF_FACTS": " ".join(columns)}
     options = ["--no-access-log", "--loop", "uvloop", "--http", "httptools"]
     app = ["--app-dir", str(Path(__file__).parent), "fastapi_app:app"]
@@ -78,7 +78,7 @@ def roapi(facts: Path, *, in_memory: bool) -> AbstractContextManager[Server]:
         option = {"format": "parquet", "use_memory_table": in_memory}
         table = {"name": "facts", "uri": str(facts), "option": option}
         config = facts.with_name("roapi.yaml")
-        # JSON is YAML; its other listeners go out of the way, to any free port
+        # JSON is YAML; its other listeners get any free port
         listeners = {"http": f"{HOST}:{port}", "postgres": f"{HOST}:0", "flight_sql": f"{HOST}:0"}
         config.write_text(json.dumps({"addr": listeners, "tables": [table]}))
         return [str(PEERS / "roapi"), "-c", str(config)]

@@ -2,10 +2,10 @@
 
     python duckdb_metrics.py derive|screen HOME < question
 
-One thread. The table is in DuckDB's own format; loading it is not timed. Deriving gives what Sankofa gives:
-for each issuer, metric and full year the value with the days on which it stands and its inputs (line item,
-period_end, value, vintage, source_ref), or the reason why there is none. Three things are left out in its
-favour: figures are doubles, an instant's year is told from durations of the same end alone, and there is one
+Uses one thread. The table is in DuckDB's own format; loading it is not timed. Deriving gives the same as
+Sankofa: for each issuer, metric and full year the value with its valid days and its inputs (line item,
+period_end, value, vintage, source_ref), or the reason why there is none. Three simplifications favour DuckDB:
+figures are doubles, an instant's year follows only from durations with the same end, and there is one
 currency.
 """
 

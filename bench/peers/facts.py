@@ -1,9 +1,8 @@
 """The facts of a published edition as one flat table: an SQLite file for Datasette and FastAPI, Parquet for
 ROAPI, a DuckDB file.
 
-One row per vintage as it is known in the end, with the fields of our own rows as columns. The SQLite
-table is clustered in the order the question asks for, the Parquet file sorted by issuer: each peer
-gets what it does best.
+There is one row per vintage as known in the end, with the fields of our own rows as columns. The SQLite table
+is clustered in the order of the question, the Parquet file sorted by issuer: each peer gets its best layout.
 """
 
 import asyncio
@@ -83,7 +82,7 @@ def parquet_file(facts: Path, python: Path) -> Path:
 
 
 def duckdb_file(parquet: Path, python: Path) -> Path:
-    """The same facts as a DuckDB table sorted by issuer, which its zone maps find quickest."""
+    """The same facts as a DuckDB table sorted by issuer, the fastest order for its zone maps."""
     script = (
         "import duckdb, sys\n_, source, target = sys.argv\n"
         "duckdb.connect(target).execute('CREATE TABLE facts AS FROM read_parquet(?)', [source])"
@@ -92,7 +91,7 @@ def duckdb_file(parquet: Path, python: Path) -> Path:
 
 
 def _written(path: Path, source: Path, command: Sequence[str]) -> Path:
-    """The file that a command makes of a source, given both; kept once it is complete."""
+    """The file that a command makes from a source; reused once it is complete."""
     if not path.exists():
         print(f"writing {path.name}", flush=True)
         partial = path.with_suffix(".writing")

@@ -1,10 +1,10 @@
-"""The usual FastAPI service over the flat facts, in an SQLite file or in a DuckDB file asked per request.
+"""The usual FastAPI service over the flat facts, in an SQLite file or with a DuckDB query per request.
 
     FACTS=facts.db QUESTION=... COLUMNS_OF_FACTS=... uvicorn --app-dir bench/peers fastapi_app:app
 
-SQLite answers through a response model, as FastAPI's documentation shows it. DuckDB's rows are sent as they
-come, without a model, so that its figure is the query's. Both query in the serving thread: on one core a
-thread pool only costs.
+SQLite answers through a response model, as in FastAPI's documentation. DuckDB's rows are sent without a
+model, so that its figure is the cost of the query. Both query in the serving thread: on one core a thread
+pool only costs.
 """
 
 import json

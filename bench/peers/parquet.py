@@ -1,8 +1,8 @@
 """SQLite to Parquet, in the environment of the peers: parquet.py FACTS.db FACTS.parquet.
 
-Sorted by issuer, so that the statistics of a row group tell whether to read it. Of what was tried this is
-the layout ROAPI answers fastest from: smaller groups cost it more in reading the footer than they
-save, compression, a page index and bloom filters only cost.
+The file is sorted by issuer, so that the statistics of a row group show whether to read it. ROAPI answers
+fastest from this layout: smaller groups cost more in reading the footer than they save; compression, a page
+index and bloom filters only cost.
 """
 
 import sqlite3

@@ -1,8 +1,8 @@
-"""The ceiling: the server of `sankofa serve`, with its very settings, answering with constant bytes.
+"""The ceiling: the server of `sankofa serve` with the same settings, answering with constant bytes.
 
     python -m bench.peers.static PORT
 
-The path says how many bytes the body has; BENCH_HEADERS (JSON) which header fields come with it.
+The path gives the size of the body; BENCH_HEADERS (JSON) gives its header fields.
 """
 
 import json
@@ -34,7 +34,7 @@ async def asgi(scope: dict[str, Any], receive: object, send: Callable[[Any], Awa
 
 
 def main() -> None:
-    """Let `sankofa serve` do everything as always, but for the application that its workers load."""
+    """Run `sankofa serve` unchanged, except for the application that its workers load."""
     vars(serving)["_load"] = lambda *_: asgi
     serving.run_server(settings.load(), "127.0.0.1", int(sys.argv[1]), 1, sign_in=False)
 

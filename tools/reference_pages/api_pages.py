@@ -1,4 +1,4 @@
-"""The pages for whoever calls the service: its operations and its problems."""
+"""The pages for callers of the service: its operations and its problems."""
 
 import inspect
 from collections.abc import Iterator
@@ -145,7 +145,7 @@ def _licensed_files() -> str:
 
 
 def _sample(problem: type[Problem]) -> Problem:
-    """An instance made of placeholders, to be asked what its class adds."""
+    """An instance made of placeholders, to read what its class adds."""
     signature = inspect.signature(problem)
     given = {
         name: 1 if parameter.annotation is int else "x"

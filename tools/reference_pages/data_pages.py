@@ -1,4 +1,4 @@
-"""The pages for whoever uses the figures: sources, line items, metrics, signals, tables."""
+"""The pages for users of the figures: sources, line items, metrics, signals, tables."""
 
 import importlib
 import inspect
@@ -59,7 +59,7 @@ def sources_page() -> str:
 
 
 def _docstring_of(summary: str) -> str:
-    """All that an adapter says of itself; its registry keeps the first line."""
+    """The whole docstring of an adapter; its registry keeps only the first line."""
     for module in pkgutil.iter_modules(sankofa.sources.__path__):
         for function in vars(importlib.import_module(f"sankofa.sources.{module.name}")).values():
             text = inspect.getdoc(function) if inspect.isfunction(function) else None

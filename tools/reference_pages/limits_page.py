@@ -1,4 +1,4 @@
-"""The page of every bound on what comes from outside."""
+"""The page of every limit on outside input."""
 
 import importlib
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ NO_BOUNDS: Final = {
     "usage_reserve", "editions_poll_seconds", "rows_default", "editions_kept", "block_cache_bytes",
     "answer_cache_bytes", "vault_retention_days", "match_threshold",
 }  # fmt: skip
-"""Settings that are numbers and bound nothing that comes from outside."""
+"""Numeric settings that limit nothing that comes from outside."""
 
 
 def all_limits() -> dict[str, Limit]:

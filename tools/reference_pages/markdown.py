@@ -1,4 +1,4 @@
-"""Pieces of a page of docs/reference."""
+"""Parts of a page of docs/reference."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The pages for whoever runs the service: its settings and its commands."""
+"""The pages for operators: settings and commands."""
 
 import inspect
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def commands_page() -> str:
 
 
 def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    """Every command that does something, groups of commands before what is in them."""
+    """Every command that does something; a group comes before its commands."""
     if not isinstance(command, click.Group) or command.invoke_without_command or path == "sankofa":
         yield path, command
     if isinstance(command, click.Group):
