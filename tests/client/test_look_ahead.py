@@ -85,7 +85,7 @@ def test_a_row_that_reveals_a_later_revision_fails(client: Client) -> None:
 def test_an_unknown_day_does_not_pass(client: Client, kind: str) -> None:
     answer = client.get_macro(country="ZA", indicator="NY.GDP.MKTP.CD", limit=5)
     frame: Any = answer.rows if kind == "rows" else getattr(answer, f"to_{kind}")()
-    with pytest.raises(LookAhead, match="do not say since when") as raised:
+    with pytest.raises(LookAhead, match="do not say when") as raised:
         look_ahead_check(frame, DAY)
     assert (len(raised.value.late), len(raised.value.unknown)) == (0, answer.count)
     look_ahead_check(frame, DAY, allow_unknown=True)
@@ -112,7 +112,7 @@ def test_every_open_panel_says_when_its_rows_became_known(client: Client) -> Non
 
 
 def test_a_frame_without_days_is_refused(client: Client) -> None:
-    with pytest.raises(LookAhead, match="no column says"):
+    with pytest.raises(LookAhead, match="no column gives the day"):
         look_ahead_check(client.get_entity(RIFTLINE).to_pandas(), DAY)
 
 

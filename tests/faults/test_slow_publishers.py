@@ -66,7 +66,7 @@ def test_a_document_sent_byte_by_byte_fails_at_its_deadline(home: Home, fault: f
     began = time.monotonic()
     done = home.collect("slow")
     assert done.returncode == 1
-    assert f"Error: slow: {home.publisher.url}{SLOW}: not whole after 2s (deadline)" in done.stderr
+    assert f"Error: slow: {home.publisher.url}{SLOW}: incomplete after 2s (deadline)" in done.stderr
     assert time.monotonic() - began < PATIENCE
     assert home.collect("slow").returncode == 0, "once it answers as it should"
     assert [capture["source"] for capture in home.captures()] == ["slow"]

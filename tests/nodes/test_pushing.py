@@ -101,7 +101,7 @@ def test_editions_travel_through_s3(
         follow(node, "s3://editions/africa")
         assert current(node) == editions[0]
         empty = tmp_path / "other"
-        assert "nothing signed is published there yet" in refused(empty, "s3://editions/elsewhere")
+        assert "it has no signed edition yet" in refused(empty, "s3://editions/elsewhere")
         assert current(empty) is None
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     refused(node, "s3://editions/africa")

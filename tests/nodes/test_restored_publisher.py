@@ -100,7 +100,7 @@ def test_a_witness_that_saw_a_longer_log_stops_a_restored_publisher(plain_desk: 
         second = restored(tmp_path / "second", backup)
         refused = run(second, "publish", log_witnesses=address)
         assert refused.returncode == 1
-        assert "saw a log of 2 entries, and the one in HOME has 1" in refused.stderr
+        assert "saw a log of 2 entries, but the log in HOME has 1" in refused.stderr
         succeed(second, "editions", "take-log", home / "editions")
         publish_release(second, tmp_path, "c", log_witnesses=address)
     assert entries(second).startswith(entries(home))

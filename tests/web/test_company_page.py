@@ -104,6 +104,6 @@ def test_a_record_without_figures_says_what_is_missing_and_where_to_look(server:
         row["service_id"] for row in parties if row["service_id"] and row["service_id"] not in issuers
     )
     page = server.get(f"/company/{bare}", paid_key).text
-    assert "identifiers and no figures" in page
+    assert "identifiers but no figures" in page
     assert 'id="st-h"' not in page
-    assert "identifiers and no figures" not in server.get(COMPANY, paid_key).text
+    assert "identifiers but no figures" not in server.get(COMPANY, paid_key).text

@@ -190,11 +190,11 @@ class Answer(Generic[Row_co]):
         """Warns once, unless the caller asked for few rows."""
         if self.truncated and not self._silent:
             self._silent = True
-            advice = "limit= asks for more, up to what the tier of your key serves"
+            advice = "limit= asks for more, up to the maximum of your key's tier"
             if self._is_cut_by_tier:
                 advice = "the tier of your key serves no more"
             elif self.next_cursor is not None:
-                advice = "all=True fetches every page, limit= asks for so many"
+                advice = "all=True fetches every page, limit= asks for more rows"
             warnings.warn(
                 f"{self._endpoint.path}: the first {self.count} rows, and more matched: {advice}",
                 TruncatedWarning,

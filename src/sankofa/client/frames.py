@@ -248,7 +248,7 @@ def _polars_decimals(pl: Any, column: Any) -> Any:
         return column.cast(pl.Decimal(38, _scale(column)))
     except pl.exceptions.InvalidOperationError:
         raise ValueError(
-            f"{column.name}: 38 digits, all that a decimal column of Polars has, do not hold every figure; "
+            f"{column.name}: the 38 digits of a decimal column of Polars do not hold every figure; "
             'figures="text" does'
         ) from None
 

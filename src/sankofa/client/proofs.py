@@ -45,7 +45,9 @@ def verify(path_or_text: Path | str | bytes, key: str, *, since: Path | str | by
             _check_growth(answer["proof"], _text(since), keys)
         return _verified(answer, keys)
     except (KeyError, TypeError, AttributeError, IndexError) as failure:
-        raise ValueError(f"The answer has no whole proof: {failure!r}. Ask with proof=true.") from None
+        raise ValueError(
+            f"The proof of the answer is incomplete: {failure!r}. Ask with proof=true."
+        ) from None
     except RecursionError:
         raise ValueError("The answer is nested too deeply to be checked.") from None
 
@@ -69,7 +71,7 @@ def verify_digest(
         if not digest == proven["sha256"] == listed.get(proven["file"]):
             raise ValueError(f"The file is not {proven['file']} of edition {logged['edition']}.")
     except (KeyError, TypeError, AttributeError, IndexError) as failure:
-        raise ValueError(f"The proof of the file is not whole: {failure!r}.") from None
+        raise ValueError(f"The proof of the file is incomplete: {failure!r}.") from None
     return str(logged["edition"])
 
 
@@ -116,7 +118,7 @@ def _json(content: str | bytes) -> Any:
     try:
         return json.loads(content, parse_float=_Number, parse_int=_Number, object_pairs_hook=_members)
     except (ValueError, RecursionError) as failure:
-        raise ValueError(f"It is no JSON: {failure}. Ask with proof=true, or name a Parquet file.") from None
+        raise ValueError(f"It is not JSON: {failure}. Ask with proof=true, or name a Parquet file.") from None
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def _bytes(text: str) -> bytes:
     try:
         content = b64decode(text, validate=True)
     except ValueError as failure:
-        raise ValueError(f"The proof has base64 that is none: {failure}.") from None
+        raise ValueError(f"The proof has malformed base64: {failure}.") from None
     if b64encode(content).decode() != text:
         raise ValueError("The proof has base64 that is not canonical.")
     return content
@@ -153,7 +155,7 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
         raise ValueError(f"The proof is about edition {logged['edition']}, the answer about another.")
     own = logged["rows"][proof["dataset"]]
     if not len(proof["rows"]) == len(rows) == int(answer.get("count", len(rows))):
-        raise ValueError("The proof is not about as many rows as the answer has.")
+        raise ValueError("The proof covers another number of rows than the answer has.")
     if len({int(place["index"]) for place in proof["rows"]}) != len(rows):
         raise ValueError("The answer has a row twice.")
     for number, (row, place) in enumerate(zip(rows, proof["rows"], strict=True)):
@@ -161,7 +163,7 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
         salt = _bytes(place["salt"])
         leaf = sha256(b"\x00" + salt + _canonical(fields).encode()).digest()
         if _root(leaf, int(place["index"]), own["count"], place["path"]) != _bytes(own["root"]):
-            raise ValueError(f"Row {number} is not one that edition {logged['edition']} had.")
+            raise ValueError(f"Row {number} was not in edition {logged['edition']} had.")
     return str(logged["edition"])
 
 
@@ -171,7 +173,7 @@ def _logged(proof: dict[str, Any], keys: list[str]) -> dict[str, Any]:
     entry = _bytes(proof["entry"])
     leaf = sha256(b"\x00" + entry).digest()
     if _root(leaf, int(proof["entry_index"]), size, proof["entry_path"]) != root:
-        raise ValueError("The entry of the edition is not in the log that was signed.")
+        raise ValueError("The signed log does not have the entry of the edition.")
     logged: dict[str, Any] = json.loads(entry)
     return logged
 
@@ -185,7 +187,7 @@ def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) ->
         raise ValueError(f"The log had {first} entries before, and has {second} now.")
     if first == second or first == 0:
         if first and old_root != new_root:
-            raise ValueError("The log is another one than before: its past was rewritten.")
+            raise ValueError("The log does not continue the older one: its past was rewritten.")
         return
     if not hashes:
         raise ValueError(f"Nothing proves that the log only grew: ask /v1/proof with since_size={first}.")
@@ -206,7 +208,7 @@ def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) ->
             new = sha256(b"\x01" + new + one).digest()
         index, last = index >> 1, last >> 1
     if last or old != old_root or new != new_root:
-        raise ValueError("The log is another one than before: its past was rewritten.")
+        raise ValueError("The log does not continue the older one: its past was rewritten.")
 
 
 def _canonical(value: Any) -> str:
@@ -222,7 +224,7 @@ def _canonical(value: Any) -> str:
 def _root(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:
     """The root that a path leads to (RFC 9162, section 2.1.3.2)."""
     if not 0 <= index < size:
-        raise ValueError("The proof names a place that its tree does not have.")
+        raise ValueError("The proof names a position outside its tree.")
     last, above = size - 1, leaf
     for text in path:
         beside = _bytes(text)
@@ -248,7 +250,7 @@ def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
     text, _, signatures = note.rpartition("\n\n")
     lines = signatures.split("\n")
     if not all(_SIGNATURE.fullmatch(line) for line in lines[:-1]) or lines[-1]:
-        raise ValueError("The checkpoint is no signed note.")
+        raise ValueError("The checkpoint is not a signed note.")
     origin, size, root, *_ = (*text.split("\n"), "", "")
     for key in keys:
         name, own_hash, encoded = (*key.split("+", 2), "", "")[:3]
@@ -257,7 +259,7 @@ def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
         except ValueError:
             public = b""
         if public[:1] != _ED25519 or sha256(f"{name}\n".encode() + public).digest()[:4].hex() != own_hash:
-            raise ValueError("The key is no verifier key: expected NAME+HASH+BASE64.")
+            raise ValueError("The key is not a verifier key: expected NAME+HASH+BASE64.")
         for line in lines[:-1]:
             signature = _bytes(line.rpartition(" ")[2])
             if line.startswith(f"{_DASH}{name} ") and signature[:4].hex() == own_hash and origin == name:
@@ -265,6 +267,6 @@ def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:
                     signed = Ed25519PublicKey.from_public_bytes(public[1:])
                     signed.verify(signature[4:], f"{text}\n".encode())
                 except InvalidSignature:
-                    raise ValueError(f"The signature of {name} is not of this checkpoint.") from None
+                    raise ValueError(f"The signature of {name} does not match this checkpoint.") from None
                 return int(size), _bytes(root)
     raise ValueError("No trusted key signed the checkpoint.")

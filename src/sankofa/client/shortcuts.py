@@ -255,7 +255,9 @@ def look_ahead_check(
     known = next((name for name in KNOWN_SINCE if name in columns), None)
     if known is None and len(rows):
         raise LookAhead(
-            f"no column says since when a row is known (looked for {', '.join(KNOWN_SINCE)})", rows[:0], rows
+            f"no column gives the day a row became known (looked for {', '.join(KNOWN_SINCE)})",
+            rows[:0],
+            rows,
         )
     since = [None if known is None else _day(value) for value in _values(rows, known)]
     dated_columns = [
@@ -271,7 +273,7 @@ def look_ahead_check(
     if late or (unknown and not allow_unknown):
         raise LookAhead(
             f"as of {day}: {len(late)} of {len(since)} rows were not known yet,"
-            f" {len(unknown)} do not say since when they are known",
+            f" {len(unknown)} do not say when they became known",
             _select(rows, late),
             _select(rows, unknown),
         )
@@ -289,9 +291,7 @@ def _left_out(rows: Any, day: date, client: "Client") -> list[Any]:
     """The values of the day that are missing from today's screens and from the frame."""
     columns = _names(rows)
     if not {"metric", "service_id"} <= {*columns}:
-        raise ValueError(
-            "client: whoever is missing shows only in a frame with columns metric and service_id"
-        )
+        raise ValueError("client: only a frame with the columns metric and service_id shows missing issuers")
     named = {*zip(_values(rows, "metric"), _values(rows, "service_id"), strict=True)}
     countries = {*_values(rows, "country")} if "country" in columns else set()
     left_out: list[Any] = []

@@ -361,7 +361,7 @@ class Fetcher:
                 if came + size > most:
                     raise ReplyRefused(f"the reply has more than max_bytes ({most:,})")
         if expected.isdigit() and came != int(expected):
-            raise _Cut(f"{came:,} bytes came, {int(expected):,} were announced")
+            raise _Cut(f"{came:,} bytes arrived, {int(expected):,} were announced")
 
     def _free_path(self, name: str) -> Path:
         """A free path for a whole file: others of the same name may be waiting to be ingested."""

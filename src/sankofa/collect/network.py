@@ -78,7 +78,7 @@ def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: byte
         raise ReplyRefused("the reply is an HTML page")
     lower = name.lower()
     if lower.endswith(".zip") and not zipfile.is_zipfile(path):
-        raise ReplyRefused("the reply is not a whole zip archive")
+        raise ReplyRefused("the reply is not a complete zip archive")
     if lower.endswith(".gz"):
         deque(unpacked(path, most), maxlen=0)
     first = start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
@@ -105,7 +105,7 @@ def refuse_other_digest(path: Path, headers: Mapping[str, str], *, is_part: bool
 
 def refuse_shrunk(size: int, before: int | None) -> None:
     if before and size < before / 2:
-        raise ReplyRefused(f"the reply shrank from {before:,} to {size:,} bytes (--accept-shrunk takes it)")
+        raise ReplyRefused(f"the reply shrank from {before:,} to {size:,} bytes (--accept-shrunk accepts it)")
 
 
 def _decoded(text: str) -> bytes:
@@ -206,7 +206,7 @@ class Patience:
         if self._stopped():
             raise Stopped("stopped")
         if now > self._until:
-            raise DeadlinePassed(f"not whole after {self._collect.deadline} (deadline)")
+            raise DeadlinePassed(f"incomplete after {self._collect.deadline} (deadline)")
         if came and not self._since:
             self._since, self._bytes = now, 0
         self._bytes += came

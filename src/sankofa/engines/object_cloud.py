@@ -76,7 +76,7 @@ class CloudObjects(ObjectDestination):
                     if start > end:
                         raise ObjectError(f"{path}: more bytes than requested")
                     if time.monotonic() > until:
-                        raise ObjectError(f"{path}: not whole after {FILE_SECONDS} s")
+                        raise ObjectError(f"{path}: incomplete after {FILE_SECONDS} s")
                     yield bytes(chunk)
             if start == before:
                 return

@@ -85,7 +85,7 @@ class _Pace(threading.local):
         now = time.monotonic()
         self._bytes += came
         if now - self._began > self._most:
-            raise httpcore.ReadTimeout(f"not whole after {self._most:.0f} s")
+            raise httpcore.ReadTimeout(f"incomplete after {self._most:.0f} s")
         if now - self._since > RATE_SECONDS:
             if self._bytes < LEAST_RATE * RATE_SECONDS:
                 raise httpcore.ReadTimeout(f"{self._bytes} bytes in {RATE_SECONDS} s")

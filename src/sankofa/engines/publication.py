@@ -276,7 +276,7 @@ def signers_to_sign(home: Path, *, signed_before: bool) -> tuple[Signer, ...]:
         if signed_before:
             raise OperatorError(
                 f"{KEY_FILE} in HOME: missing beside signed editions; restore it from a backup, or "
-                "begin anew with `sankofa editions key --rotate` and tell the nodes"
+                "start over with `sankofa editions key --rotate` and tell the nodes"
             )
         signers = (new_signer(f"sankofa-{secrets.token_hex(4)}"),)
         write_signers(home, signers)

@@ -242,7 +242,7 @@ ABSENCES: Final[Mapping[str, str]] = {
     "end_of_list": "The pages of the list end here.",
     "figures_of_predecessor": "The figures are under the service_id of a predecessor.",
     "left_out": "No value could be computed exactly on that day; `missing` has the reasons.",
-    "no_figures": "The organisation has identifiers and no figures.",
+    "no_figures": "The organisation has identifiers but no figures.",
     "no_match": "Nothing passes the filters.",
     "not_covered": "The dataset has nothing for the country.",
     "not_reported": "The organisation does not report the line item.",

@@ -86,7 +86,7 @@ def parse_signer(text: str) -> Signer:
     name, own_hash, seed = _parsed(text.removeprefix(_PRIVATE))
     signer = _signer(name, seed)
     if signer.verifier.hash != own_hash:
-        raise ValueError("its hash is not that of the key")
+        raise ValueError("its hash does not match the key")
     return signer
 
 
@@ -95,7 +95,7 @@ def parse_verifier(text: str) -> Verifier:
     name, own_hash, public = _parsed(text)
     verifier = Verifier(name, public)
     if verifier.hash != own_hash:
-        raise ValueError("its hash is not that of the key")
+        raise ValueError("its hash does not match the key")
     return verifier
 
 
@@ -120,7 +120,7 @@ def verified_text(content: bytes, trusted: Sequence[Verifier]) -> str:
         if verifier is None:
             continue  # the signature of an unknown key
         if not verifier.signed(text, signature):
-            raise NotTrusted(f"the signature of {name} is not of this text")
+            raise NotTrusted(f"the signature of {name} does not match this text")
         signed = True
     if not signed:
         raise NotTrusted("no trusted key signed it")
@@ -132,14 +132,14 @@ def _split(content: bytes) -> tuple[bytes, list[tuple[str, bytes, bytes]]]:
     text, blank, below = content.rpartition(b"\n\n")
     text += b"\n"
     if not blank or not below.endswith(b"\n"):
-        raise NotTrusted("it is no signed note")
+        raise NotTrusted("it is not a signed note")
     try:
         printed = text.decode()
         lines = below.decode().removesuffix("\n").split("\n")
     except UnicodeDecodeError:
-        raise NotTrusted("it is no signed note") from None
+        raise NotTrusted("it is not a signed note") from None
     if any(character < " " for character in printed.replace("\n", "")) or len(lines) > _MOST_SIGNATURES:
-        raise NotTrusted("it is no signed note")
+        raise NotTrusted("it is not a signed note")
     return text, [_signature(line) for line in lines]
 
 
@@ -150,7 +150,7 @@ def _signature(line: str) -> tuple[str, bytes, bytes]:
     except (NotBase64, ValueError):
         decoded = b""
     if not line.startswith(_DASH) or not _is_name(name) or len(decoded) <= _HASH_BYTES:
-        raise NotTrusted("it is no signed note")
+        raise NotTrusted("it is not a signed note")
     return name, decoded[:_HASH_BYTES], decoded[_HASH_BYTES:]
 
 

@@ -278,7 +278,7 @@ class _Question:
 
     async def _annual(self, code: str) -> Absence:
         dated = f"{TABLED}{code}:<alpha-3 country>"
-        table = self._try("Its table as captured last.", "/v1/macro", indicator=code, country=self.country)
+        table = self._try("The latest captured table.", "/v1/macro", indicator=code, country=self.country)
         detail = f"{code} is an annual indicator; its dated series is {dated}."
         columns = []
         if self.country:
@@ -334,7 +334,7 @@ class _Question:
             return await self._no_words(words)
         if value := self._given.get("id_value"):
             by_name = self._try("Find it by name.", "/v1/search", q=value)
-            return _absent("no_match", "Nobody has this identifier.", by_name)
+            return _absent("no_match", "No organisation has this identifier.", by_name)
         return self._narrowed(_Known(None, None))
 
     async def _no_words(self, words: str) -> Absence:

@@ -240,7 +240,7 @@ class DayOrYear:
         try:
             return int(text) if _YEAR.match(text) else parse_day(text)
         except ValueError:
-            raise ValueError("expected a date as YYYY-MM-DD that exists, or a year") from None
+            raise ValueError("expected an existing date as YYYY-MM-DD, or a year") from None
 
     def schema(self) -> JsonSchema:
         year = {"pattern": _YEAR_PATTERN}

@@ -102,7 +102,7 @@ class FollowState(msgspec.Struct, frozen=True):
         if age > SILENT_SECONDS:
             return f"no answer for {age:.0f} s: {self.failure or 'no follower runs'}"
         if self.failing_since and (failing := _seconds(self.failing_since, now)) > SILENT_SECONDS:
-            return f"nothing new comes for {failing:.0f} s: {self.failure}"
+            return f"no update for {failing:.0f} s: {self.failure}"
         return self.refusal or None
 
 
@@ -282,7 +282,7 @@ class Follower:
         try:
             content = self._source.read(NOTE, NOTE_BYTES)
         except ObjectMissing:
-            self._note(answered_at=utc_now(), refusal="nothing signed is published there yet")
+            self._note(answered_at=utc_now(), refusal="it has no signed edition yet")
             return False
         self._note(answered_at=utc_now())
         before, here = self._here()

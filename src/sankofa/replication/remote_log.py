@@ -142,7 +142,7 @@ def _asked(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
         failure = f"answered {status}" if status != httpx.codes.OK else "sent no cosignature of its key"
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError) as error:
         failure = str(error) or type(error).__name__
-    _witness_log.warning("the log is without the cosignature of %s: %s", witness.name, failure)
+    _witness_log.warning("no cosignature of %s for the log: %s", witness.name, failure)
     return ""
 
 
@@ -208,9 +208,7 @@ def stamped(text: str, address: str) -> bytes | None:
         if info is None or info.nonce != request.nonce or info.message_imprint.message != digest:
             raise ValueError(f"sent no stamp of this log: status {stamp.status}, {stamp.status_string}")
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError) as error:
-        _witness_log.warning(
-            "the log is without the stamp of %s: %s", address, str(error) or type(error).__name__
-        )
+        _witness_log.warning("no stamp of %s for the log: %s", address, str(error) or type(error).__name__)
         return None
     return answer
 
@@ -222,7 +220,7 @@ _ANSWER_SECONDS: Final = 5.0
 """How long `publish` waits for each store, unless HOME was restored."""
 _TAKE: Final = "`sankofa editions take-log ADDRESS` fetches the log of a store or of a node"
 _ANOTHER: Final = (
-    "the log there has {} entries, and the log here does not begin with them: HOME was restored from an "
+    "the log there has {} entries, but the log here does not begin with them: HOME was restored from an "
     f"older backup, and published before that was known. {_TAKE}; entries that only HOME has follow after it"
 )
 
@@ -319,7 +317,7 @@ def take_pushed_logs(store: Datastore, home: Path, witnesses: Sequence[Witness])
             if is_restored and not isinstance(failure, ObjectMissing):
                 raise OperatorError(
                     f"{shown}: {failure}. HOME was restored from a backup, and the log was pushed there: "
-                    f"publish when it can be read again, or remove that line from {PUSHED_TO} in HOME"
+                    f"publish once it can be read again, or remove that line from {PUSHED_TO} in HOME"
                 ) from failure
             if is_restored or not isinstance(failure, ObjectMissing):
                 _log.warning("the log at %s could not be compared: %s", shown, failure)
@@ -331,6 +329,6 @@ def take_pushed_logs(store: Datastore, home: Path, witnesses: Sequence[Witness])
         for name, size in sizes_seen(note, tree.leaves, witnesses).items():
             if size > len(tree.leaves):
                 raise OperatorError(
-                    f"the witness {name} saw a log of {size} entries, and the one in HOME has "
-                    f"{len(tree.leaves)}: it was restored from an older backup. {_TAKE}"
+                    f"the witness {name} saw a log of {size} entries, but the log in HOME has "
+                    f"{len(tree.leaves)}: HOME was restored from an older backup. {_TAKE}"
                 )

@@ -75,7 +75,7 @@ class SharedStore(FollowingStore):
         if self._refused is not None:
             raise OperatorError(
                 f"{self._refused}. To publish from this machine too, copy {KEY_FILE} from the HOME of the "
-                "machine that published; to replace what is there, run `sankofa push` with its address"
+                "machine that published; to replace the editions there, run `sankofa push` with its address"
             )
         if self._note.exists():
             self.signers()
@@ -90,7 +90,7 @@ class SharedStore(FollowingStore):
             names = ", ".join(publication.keys) if publication else "another key"
             raise OperatorError(
                 f"{KEY_FILE} in HOME: missing; what is published is signed by {names}: copy {KEY_FILE} from "
-                "the HOME of the machine that published, or begin anew with `sankofa editions key --rotate` "
+                "the HOME of the machine that published, or start over with `sankofa editions key --rotate` "
                 "and tell the nodes"
             )
         return super().signers()
@@ -197,6 +197,6 @@ def open_following_store(settings: Settings) -> FollowingStore:
 def refuse_where_editions_are_followed(settings: Settings) -> None:
     if only_follows(settings):
         raise OperatorError(
-            "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and what is "
-            "current is decided there"
+            "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and the "
+            "store decides which edition is current"
         )

@@ -213,7 +213,7 @@ def _decompressed(chunks: Iterable[bytes]) -> Iterator[bytes]:
     has_ended = False
     for chunk in chunks:
         if has_ended:
-            raise ObjectDamaged("has bytes behind its end")
+            raise ObjectDamaged("has bytes after its end")
         yield decompressor.decompress(chunk, _CHUNK)
         while not (decompressor.needs_input or decompressor.eof):
             yield decompressor.decompress(b"", _CHUNK)
@@ -221,7 +221,7 @@ def _decompressed(chunks: Iterable[bytes]) -> Iterator[bytes]:
     if not has_ended:
         raise ObjectDamaged("is cut short")
     if decompressor.unused_data:
-        raise ObjectDamaged("has bytes behind its end")
+        raise ObjectDamaged("has bytes after its end")
 
 
 def _compared(chunks: Iterable[bytes], sha256: str) -> Iterator[bytes]:
@@ -231,7 +231,7 @@ def _compared(chunks: Iterable[bytes], sha256: str) -> Iterator[bytes]:
         digest.update(chunk)
         yield chunk
     if digest.hexdigest() != sha256:
-        raise ObjectDamaged("has other bytes than were kept")
+        raise ObjectDamaged("differs from what was stored")
 
 
 def _encrypted(cipher: "AESGCM", chunks: Iterable[bytes]) -> Iterator[bytes]:

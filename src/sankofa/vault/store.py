@@ -287,7 +287,7 @@ class Vault:
         path = self._objects.rows_path(received.sha256, received.source, received.capture)
         try:
             if self._objects.stored_digest(path) != received.rows_sha256:
-                raise ObjectDamaged("has other rows than were kept")
+                raise ObjectDamaged("has other rows than were stored")
             yield from read_lines(path)
         except ObjectDamaged as failure:
             raise ObjectDamaged(_named(received, str(failure))) from failure
@@ -348,7 +348,7 @@ class Vault:
     def _stored(self, received: Received) -> int:
         path = self._objects.path(received.sha256, encrypted=True)
         if self._objects.stored_digest(path) != received.stored_sha256:
-            raise ObjectDamaged("has other bytes than were kept")
+            raise ObjectDamaged("differs from what was stored")
         return received.size
 
     @contextmanager
@@ -387,5 +387,5 @@ def event_number(event: Event) -> int:
 
 
 def _named(received: Received, fault: str) -> str:
-    file = received.file or "a file that is not named here"
+    file = received.file or "an unnamed file"
     return f"{received.source} {file} ({received.sha256[:12]}, {received.at}): {fault}"

@@ -39,7 +39,7 @@ def test_one_trusted_signature_is_enough_but_a_wrong_one_of_a_trusted_key_is_ref
         verified_text(note, [third.verifier])
     with pytest.raises(NotTrusted, match="no trusted key"):
         verified_text(note, [])
-    with pytest.raises(NotTrusted, match="is not of this text"):
+    with pytest.raises(NotTrusted, match="does not match this text"):
         verified_text(note.replace(b"problem is", b"problem was"), [peter.verifier, third.verifier])
 
 

@@ -102,7 +102,7 @@ def procurement_demand(basis: Basis) -> Iterator[Observation]:
     smallest id counts. A tender without a category counts among all tenders of the country and has no row.
 
     - category_share = tenders of the category / all tenders of the country in that month
-    - buyer_hhi = sum over buyers of (tenders of the buyer / tenders of the category)^2. Buyers are told apart
+    - buyer_hhi = sum over buyers of (tenders of the buyer / tenders of the category)^2. Buyers are identified
       by service_id if resolved, else by normalised name. Null if the buyer of one of the tenders is withheld
       or not named, because the shares are then unknown.
     - momentum_3m = tenders of the category in the months m-2..m / those in m-5..m-3, minus 1. Null if the
@@ -251,7 +251,7 @@ def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
     release describes them; cancelled or unsuccessful ones are left out. A quarter closes on its last day and
     uses nothing released later.
 
-    - award_count and buyer_count: in the quarter, whatever the currency. Buyers are told apart by service_id
+    - award_count and buyer_count: in the quarter, whatever the currency. Buyers are identified by service_id
       if resolved, else by normalised name. buyer_count is null if one is withheld or not named.
     - value_coverage = awards whose published amount belongs to the issuer alone / awards. An award with
       several winners counts as one without such an amount.

@@ -69,7 +69,7 @@ def public_buyer_concentration(basis: Basis) -> Iterator[Observation]:
 
     - attributed_share = tenders whose buyer is named / tenders. A withheld buyer is not named, and none of
       the columns below counts its tenders.
-    - Buyers are told apart by service_id if resolved, else by normalised name.
+    - Buyers are identified by service_id if resolved, else by normalised name.
     - buyer_hhi = sum over buyers of (attributed tenders of the buyer / attributed tenders)^2
     - top_buyer_share = the largest of these shares
     - effective_buyers = 1 / buyer_hhi
@@ -165,7 +165,7 @@ def tender_award_concentration(basis: Basis) -> Iterator[Observation]:
 
     - attributed_share = awards whose winners are all named / awards. An award without winners, or with a
       withheld one, is not attributed, and none of the columns below counts it.
-    - Winners are told apart by service_id if resolved, else by normalised name. An award with several winners
+    - Winners are identified by service_id if resolved, else by normalised name. An award with several winners
       is shared equally among them.
     - supplier_hhi = sum over winners of (attributed awards of the winner / attributed awards)^2
     - top_supplier_share = the largest of these shares
