@@ -16,18 +16,25 @@ from typing import Any
 
 
 def statements_of(
-    folder: Path, to: Path, wanted: Callable[[int, str], bool], tag: Callable[[str], bool] = lambda _: True
+    folder: Path,
+    to: Path,
+    wanted: Callable[[int, str], bool],
+    tag: Callable[[str], bool] = lambda _: True,
+    until: str = "9999-12-31",
 ) -> Path:
-    """The quarters of the financial statement data sets, with the filings of some registrants.
+    """The quarters of the financial statement data sets, with the filings of some registrants up to a day.
 
     `wanted` gets the number and the name of each registrant, `tag` those of each figure.
     """
+    last = until.replace("-", "").encode()
     to.mkdir()
     for path in sorted(folder.glob("*.zip")):
         with zipfile.ZipFile(path) as whole, zipfile.ZipFile(to / path.name, "w") as part:
             header, *filings = whole.read("sub.txt").split(b"\n")
             assert header.startswith(b"adsh\tcik\tname\t")
+            filed = header.split(b"\t").index(b"filed")
             filings = [line for line in filings if line and wanted(*_registrant(line))]
+            filings = [line for line in filings if line.split(b"\t")[filed][:8] <= last]
             part.writestr("sub.txt", b"\n".join([header, *filings, b""]))
             accessions = {line.partition(b"\t")[0] for line in filings}
             header, *figures = whole.read("num.txt").split(b"\n")

@@ -1,17 +1,22 @@
 """On any day organisations equal those of a ledger with only the files up to that day (contract: ENTY-9)."""
 
+import gzip
 import json
 import random
 import shutil
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer, create_key, succeed
+from tests.real_inputs import Digits, statements_of
+from tests.spec.filed_names import FACTS, SETS, company_facts, data_set
 from tests.spec.register import lei
 from tests.spec.test_entities_in_time import HEAD, SOURCES
 from tests.spec.test_parents import DIRECT, ULTIMATE, relationship, relationships
@@ -22,7 +27,10 @@ IDS = [service_id(f"lei:{one}") for one in LEIS]
 TICKERS = ["JSE:AAA", "JSE:BBB", "NGX:AAA", "EGX:CCC"]
 WORDS = ["Amber", "Basalt", "Cobalt", "Dolerite", "Emerald", "Feldspar", "Granite"]
 CIK = "0009999777"
+FILED = "0009999778"
+"""A registrant that only filings name."""
 FILER = service_id(f"registry:US-SEC-CIK:{CIK}")
+Served = tuple[LiveServer, str]
 
 
 class World:
@@ -55,6 +63,7 @@ class World:
             if chance.random() < 0.4:
                 self._names.append((f"Filer {len(self._names) + 1} Inc", str(day)))
             self._write(day)
+            self._file(chance, number, day)
 
     def _change(self, chance: random.Random, record: dict[str, str], day: date) -> None:
         match chance.randrange(4):
@@ -139,6 +148,18 @@ class World:
             (day, "names", submissions),
         ]
 
+    def _file(self, chance: random.Random, number: int, day: date) -> None:
+        """Filings that name registrants, each under a name of its own."""
+        for cik in (CIK, FILED):
+            name = f"{chance.choice(WORDS)} {cik[-1]}{number}"
+            for source, write, kind in ((SETS, data_set, "zip"), (FACTS, company_facts, "json")):
+                if chance.random() < 0.4:
+                    path = self.folder / str(day) / f"{cik}.{kind}"
+                    accession = f"{cik}-{number:02}-{len(kind):06}"
+                    own = (chance.choice(["US", "IE"]),) if source == SETS else ()
+                    write(path, cik, f"{name} {kind} Inc", str(day), accession, *own)
+                    self.files.append((day, source, path))
+
     def publish(self, home: Path, day: date) -> None:
         """The files up to a day. If several days give all files so far, the last is enough."""
         home.mkdir()
@@ -148,24 +169,24 @@ class World:
             if written <= day:
                 latest[source].append(path)
         for source, paths in latest.items():
-            dated = source.startswith("gleif")
+            dated = source.startswith(("gleif", "sec-"))
             succeed(home, "ingest", source, *(paths if dated else paths[-1:]))
         succeed(home, "publish", "--despite-floors")
 
 
 def questions() -> list[str]:
     asked = []
-    for one in (*IDS, FILER):
+    for one in (*IDS, FILER, service_id(f"registry:US-SEC-CIK:{FILED}")):
         asked += [f"/v1/entities/{one}", f"/v1/entities/{one}/history", f"/v1/crosswalk/{one}"]
         asked.append(f"/v1/shared/facts?entity_id={one}")
     for ticker in TICKERS:
         asked += [f"/v1/crosswalk?id_type=ticker&id_value={ticker}", f"/v1/search?q={ticker}"]
         asked.append(f"/v1/search?q={ticker.partition(':')[2]}")
-    asked += [f"/v1/search?q={word}" for word in (*WORDS, "filer", "limited", "plc")]
-    for country in ("ZA", "NG", "EG"):
+    asked += [f"/v1/search?q={word}" for word in (*WORDS, "filer", "limited", "plc", "inc")]
+    for country in ("ZA", "NG", "EG", "US", "IE"):
         asked += [f"/v1/search?q={word}&country={country}" for word in (*WORDS, "gran", "limited")]
         asked += [f"/v1/search?q=JSE:AAA&country={country}", f"/v1/restatements?country={country}"]
-    asked += ["/v1/issuers", *(f"/v1/issuers?country={one}" for one in ("ZA", "NG", "EG"))]
+    asked += ["/v1/issuers", *(f"/v1/issuers?country={one}" for one in ("ZA", "NG", "EG", "US", "IE"))]
     asked += [f"/v1/issuers?exchange={one}" for one in ("JSE", "NGX")]
     asked += ["/v1/screen?metric=net_margin", "/v1/screen?metric=net_margin&country=NG"]
     asked += ["/v1/panel?metrics=net_margin&every=year&from=2016-01-01&country=ZA"]
@@ -185,42 +206,32 @@ def walk(server: LiveServer, key: str, path: str) -> list[str]:
     return pages
 
 
-@pytest.mark.rule("ENTY-9", "LOCK-5", "ISS-2")
-@pytest.mark.parametrize("seed", range(rounds(1, 3, 10)))
-def test_organisations_depend_only_on_the_files_up_to_the_day(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    world = World(chance, tmp_path)
-    whole = tmp_path / "whole"
-    world.publish(whole, world.days[-1])
-    with LiveServer(whole) as after:
-        key = create_key(whole, "starter", "--per-minute", "100000")
-        for day in chance.sample(world.days[1:-1], rounds(2, 3, 5)):
-            home = tmp_path / f"until-{day}"
-            world.publish(home, day)
-            for secret in whole.glob("*-secret"):
-                shutil.copy(secret, home)
-            following = world.days[world.days.index(day) + 1]
-            asked = chance.choice([day, following - timedelta(days=1)])
-            with LiveServer(home) as then:
-                own = create_key(home, "starter", "--per-minute", "100000")
-                for question in questions():
-                    path = f"/at/{asked}{question}"
-                    expected, answer = then.get(path, own), after.get(path, key)
-                    assert answer.status_code == expected.status_code, path
-                    if answer.status_code == 200:
-                        assert answer.text.replace(after.url, "") == expected.text.replace(then.url, ""), path
-                    open_path = f"{question}{'&' if '?' in question else '?'}as_of={asked}"
-                    of_values = any(
-                        name in question for name in ("panel", "screen", "facts", "signals", "restatements")
-                    )
-                    if not of_values and answer.status_code == 200:
-                        same(after.get(open_path, key).json(), answer.json(), open_path)
-                assert walk(after, key, f"/at/{asked}/v1/issuers") == walk(
-                    then, own, f"/at/{asked}/v1/issuers"
-                )
-                listed = after.get(f"/v1/issuers?as_of={asked}", key).json()["data"]
-                keys = [(row["country"] or "~", row["service_id"]) for row in listed]
-                assert keys == sorted(keys)
+@contextmanager
+def served(home: Path) -> Iterator[Served]:
+    with LiveServer(home) as server:
+        yield server, create_key(home, "starter", "--per-minute", "100000")
+
+
+def compare(whole: Served, until: Served, day: date, questions: Iterable[str]) -> None:
+    """A ledger that has later files, too, against one that ends before them."""
+    (after, key), (then, own) = whole, until
+    for question in questions:
+        path = f"/at/{day}{question}"
+        expected, answer = then.get(path, own), after.get(path, key)
+        assert answer.status_code == expected.status_code, path
+        if answer.status_code == 200:
+            assert answer.text.replace(after.url, "") == expected.text.replace(then.url, ""), path
+        open_path = f"{question}{'&' if '?' in question else '?'}as_of={day}"
+        of_values = any(
+            name in question
+            for name in ("panel", "screen", "facts", "signals", "restatements", "sources", "coverage")
+        )
+        if not of_values and answer.status_code == 200:
+            same(after.get(open_path, key).json(), answer.json(), open_path)
+    assert walk(after, key, f"/at/{day}/v1/issuers") == walk(then, own, f"/at/{day}/v1/issuers")
+    listed = after.get(f"/v1/issuers?as_of={day}", key).json()["data"]
+    keys = [(row["country"] or "~", row["service_id"]) for row in listed]
+    assert keys == sorted(keys)
 
 
 def same(one: dict[str, Any], other: dict[str, Any], path: str) -> None:
@@ -230,3 +241,193 @@ def same(one: dict[str, Any], other: dict[str, Any], path: str) -> None:
         for body in (one, other)
     )
     assert own == locked, path
+
+
+@pytest.mark.rule("ENTY-9", "LOCK-5", "ISS-2")
+@pytest.mark.parametrize("seed", range(rounds(1, 3, 10)))
+def test_organisations_depend_only_on_the_files_up_to_the_day(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    world = World(chance, tmp_path)
+    whole = tmp_path / "whole"
+    world.publish(whole, world.days[-1])
+    with served(whole) as after:
+        for day in chance.sample(world.days[1:-1], rounds(2, 3, 5)):
+            home = tmp_path / f"until-{day}"
+            world.publish(home, day)
+            for secret in whole.glob("*-secret"):
+                shutil.copy(secret, home)
+            following = world.days[world.days.index(day) + 1]
+            asked = chance.choice([day, following - timedelta(days=1)])
+            with served(home) as then:
+                compare(after, then, asked, questions())
+
+
+class RealFiles:
+    """Files of the SEC and of GLEIF as they were on each day.
+
+    Data sets of the SEC are cut at the day of filing, companyfacts come with their last filing. Golden copies
+    are made of real records: the changes that GLEIF publishes for six of them are undone up to the day.
+    """
+
+    def __init__(self, folder: Path, data: Path) -> None:
+        self._folder, self._data = folder, data
+        api = data / "identifiers" / "gleif-api"
+        self._records = {one["id"]: one for one in _members(api / "lei_records")}
+        self._relations = [one["attributes"] for one in _members(api / "relationships")]
+        changes = [one["attributes"] for one in _members(api / "field_modifications")]
+        self._changes = sorted(changes, key=lambda one: str(one["date"]), reverse=True)
+        self._facts: dict[Path, tuple[str, str]] = {}
+        for path in sorted((data / "fundamentals" / "companyfacts-2021").glob("*.gz"))[::4]:
+            self._last_filing(json.loads(gzip.decompress(path.read_bytes()), parse_float=Digits), path.stem)
+        for path in map(data.joinpath, BOTH):
+            self._last_filing(json.loads(gzip.decompress(path.read_bytes()), parse_float=Digits), path.stem)
+        days = {str(one["date"])[:10] for one in self._changes if _undone(one)}
+        self.copies = sorted(
+            {"2019-12-31", *days, *(filed for filed, _ in self._facts.values() if filed > "2020")}
+        )
+        """The days of golden copies: the first one, and each day on which anything changed."""
+
+    def _last_filing(self, document: dict[str, Any], name: str) -> None:
+        """What a document has of the last filing in it: the filings before it are in no file of their day."""
+        rows = [
+            (taxonomy, concept, unit, row)
+            for taxonomy, concepts in document["facts"].items()
+            for concept, fact in concepts.items()
+            for unit, of_unit in fact["units"].items()
+            for row in of_unit
+        ]
+        last = max(row["filed"] for *_, row in rows)
+        facts: dict[str, Any] = {}
+        for taxonomy, concept, unit, row in rows:
+            if row["filed"] == last and concept in ("Assets", "Revenues"):
+                own = facts.setdefault(taxonomy, {}).setdefault(concept, {"units": {}})["units"]
+                own.setdefault(unit, []).append(row)
+        path = self._folder / name
+        path.write_text(json.dumps({**document, "facts": facts}))
+        if facts:
+            self._facts[path] = str(last), document["entityName"]
+
+    def _copy(self, day: str) -> Path:
+        """The records of a day: those registered by then, without the changes that came later."""
+        records = []
+        for lei_, record in self._records.items():
+            fields = json.loads(json.dumps(record))
+            for change in self._changes:
+                if change["lei"] == lei_ and str(change["date"])[:10] > day and (at := _undone(change)):
+                    *outer, last = at
+                    inner = fields["attributes"]
+                    for name in outer:
+                        inner = inner[name]
+                    inner[last] = change["valueOld"]
+            if fields["attributes"]["registration"]["initialRegistrationDate"][:10] <= day:
+                records.append(fields)
+        path = self._folder / f"{day.replace('-', '')}-0000-lei-records.json"
+        path.write_text(json.dumps({"data": records}))
+        return path
+
+    def _parents(self, day: str) -> Path:
+        rows = [
+            relationship(
+                one["relationship"]["startNode"]["id"],
+                one["relationship"]["type"],
+                one["relationship"]["endNode"]["id"],
+                one["registration"]["lastUpdateDate"][:10],
+                one["relationship"]["status"],
+                one["registration"]["initialRegistrationDate"][:10],
+            )
+            for one in self._relations
+            if one["registration"]["initialRegistrationDate"][:10] <= day
+        ]
+        return relationships(self._folder, day, *rows)
+
+    def publish(self, home: Path, day: str) -> None:
+        sets = self._folder / f"sets-{day}"
+        statements_of(
+            self._data / "fundamentals" / "sec-fsds", sets, in_part, ("Assets", "Revenues").__contains__, day
+        )
+        if copies := [one for one in self.copies if one <= day]:
+            succeed(home, "ingest", "gleif-lei", *map(self._copy, copies))
+            succeed(home, "ingest", "gleif-rr", *map(self._parents, copies))
+        quarter = f"{day[:4]}q{(int(day[5:7]) + 2) // 3}.zip"
+        begun = [path for path in sorted(sets.iterdir()) if path.name <= quarter]
+        succeed(home, "ingest", "sec-financial-statements", *begun)
+        documents = [path for path, (filed, _) in self._facts.items() if filed <= day]
+        if documents:
+            succeed(home, "ingest", "sec-companyfacts", *documents)
+        succeed(home, "publish", "--despite-floors")
+
+    def questions(self, chance: random.Random) -> list[str]:
+        ids = [service_id(f"registry:US-SEC-CIK:{one:010}") for one in RENAMED]
+        ids += [service_id(f"registry:US-SEC-CIK:{path.name[3:13]}") for path in [*self._facts][:8]]
+        ids += [
+            service_id(f"lei:{one}")
+            for one in (*chance.sample(sorted(self._records), 6), *{c["lei"] for c in self._changes})
+        ]
+        asked = [f"/v1/entities/{one}{path}" for one in ids for path in ("", "/history")]
+        asked += [f"/v1/crosswalk/{one}" for one in ids]
+        asked += [f"/v1/crosswalk?id_type=registry&id_value={one:010}" for one in RENAMED]
+        asked += [f"/v1/crosswalk?id_type=lei&id_value={one}" for one in sorted(self._records)[::6]]
+        words = (
+            "merck schering tyco ensco cooper burlington shell royal dutch best buy bed cameron corp inc plc"
+        )
+        asked += [f"/v1/search?q={word}" for word in words.split()]
+        asked += [f"/v1/search?q={word}&country=US" for word in ("merck", "cooper", "best")]
+        asked += ["/v1/issuers", *(f"/v1/issuers?country={one}" for one in ("US", "IE", "CH", "GB"))]
+        return [*asked, "/v1/restatements", "/v1/sources", "/v1/coverage"]
+
+
+RENAMED: Final = (833444, 934612, 310158, 1141982, 314808, 64978)
+"""Registrants that data sets of 2009 and 2010 have under several names or in several countries."""
+BOTH: Final = [
+    f"fundamentals/companyfacts-2021/CIK{one:010}.json.gz" for one in (764478, 886158, 941548, 1053112)
+]
+"""Registrants in data sets and in companyfacts."""
+
+
+def in_part(cik: int, _: str) -> bool:
+    return cik % 3 == 0 or cik in RENAMED or any(f"{cik:010}" in one for one in BOTH)
+
+
+_FIELDS: Final = {
+    "Entity/lei:LegalName": ("entity", "legalName", "name"),
+    "Entity/lei:LegalForm/lei:EntityLegalFormCode": ("entity", "legalForm", "id"),
+    "Entity/lei:LegalJurisdiction": ("entity", "jurisdiction"),
+    "Entity/lei:EntityCategory": ("entity", "category"),
+    "Registration/lei:RegistrationStatus": ("registration", "status"),
+    "Registration/lei:LastUpdateDate": ("registration", "lastUpdateDate"),
+}
+
+
+def _undone(change: dict[str, Any]) -> tuple[str, ...] | None:
+    """Where a record has a changed field; None for a first value and for fields that nobody reads."""
+    name = str(change["field"]).partition("lei:LEIRecord/lei:")[2]
+    return _FIELDS.get(name) if change["valueOld"] is not None else None
+
+
+def _members(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("*.json")):
+        data = json.loads(path.read_text())["data"]
+        yield from data if isinstance(data, list) else [data]
+
+
+@pytest.mark.rule("ENTY-9", "ENTY-11", "LOCK-5", "ISS-2")
+def test_organisations_of_real_files_depend_only_on_the_files_up_to_the_day(
+    tmp_path: Path, shared_data: Path
+) -> None:
+    chance = random.Random(36)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    files = RealFiles(folder, shared_data)
+    whole = tmp_path / "whole"
+    files.publish(whole, "2026-01-01")
+    first, last = date(2009, 7, 31), date(2010, 6, 30)
+    days = [str(first + timedelta(chance.randrange((last - first).days))) for _ in range(rounds(1, 3, 10))]
+    days += chance.sample(files.copies, rounds(2, 4, len(files.copies)))
+    with served(whole) as after:
+        for day in days:
+            home = tmp_path / f"until-{day}"
+            files.publish(home, day)
+            for secret in whole.glob("*-secret"):
+                shutil.copy(secret, home)
+            with served(home) as then:
+                compare(after, then, date.fromisoformat(day), files.questions(chance))

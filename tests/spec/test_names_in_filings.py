@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,6 +10,7 @@ import pytest
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer, create_key, publish_files
+from tests.spec.filed_names import FACTS, SETS, company_facts, data_set
 from tests.spec.inline_report import report, report_package, taxonomy
 
 pytest.importorskip("arelle", reason="inline XBRL is an extra, which is not installed here")
@@ -43,44 +43,31 @@ class Filing(NamedTuple):
     write: Callable[[Path], Path]
 
 
-def data_set(folder: Path, filed: str, name: str, number: int) -> Path:
-    path = folder / f"{filed}.zip"
-    adsh = f"{CIK}-24-00000{number}"
-    with zipfile.ZipFile(path, "w") as archive:
-        head = "adsh\tcik\tname\tcountryba\tcountryinc\tfiled\n"
-        archive.writestr("sub.txt", f"{head}{adsh}\t{CIK}\t{name}\tUS\tUS\t{filed.replace('-', '')}\n")
-        head = "adsh\ttag\tversion\tddate\tqtrs\tuom\tcoreg\tvalue\n"
-        archive.writestr("num.txt", f"{head}{adsh}\tAssets\tus-gaap/2009\t20091231\t0\tUSD\t\t7.0000\n")
-    return path
+def filed(day: str, name: str, number: int) -> Filing:
+    """A filing in a data set."""
+    accession = f"{CIK}-24-00000{number}"
+    return Filing(
+        day, name, accession, SETS, lambda folder: data_set(folder / f"{day}.zip", CIK, name, day, accession)
+    )
 
 
-def company_facts(folder: Path, filed: str, name: str) -> Path:
-    row = {"end": "2009-12-31", "val": 7, "accn": f"{CIK}-21-000009", "filed": filed}
-    facts = {"us-gaap": {"Assets": {"units": {"USD": [row]}}}}
-    path = folder / f"CIK{CIK}.json"
-    path.write_text(json.dumps({"cik": int(CIK), "entityName": name, "facts": facts}))
-    return path
-
-
-def inline(folder: Path, filed: str) -> Path:
-    path = folder / f"{filed}-annual.zip"
+def inline(folder: Path) -> Path:
+    path = folder / "2018-03-28-annual.zip"
     path.write_bytes(report_package(report(scheme="http://www.sec.gov/CIK", identifier=CIK)))
     return path
 
 
-SETS: Final = "sec-financial-statements"
+def facts(folder: Path) -> Path:
+    return company_facts(folder / f"CIK{CIK}.json", CIK, "Delta Mills Inc", "2021-05-03", f"{CIK}-21-000009")
+
+
 FILINGS: Final = [
-    Filing("2010-02-12", "ALPHA MILLS INC", f"{CIK}-24-000001", SETS,
-           lambda folder: data_set(folder, "2010-02-12", "ALPHA MILLS INC", 1)),
-    Filing("2015-02-13", "BETA MILLS INC", f"{CIK}-24-000002", SETS,
-           lambda folder: data_set(folder, "2015-02-13", "BETA MILLS INC", 2)),
-    Filing("2018-03-28", NAME, "2018-03-28-annual.zip/report.xhtml", "a-reports",
-           lambda folder: inline(folder, "2018-03-28")),
-    Filing("2021-05-03", "Delta Mills Inc", f"CIK{CIK}.json", "sec-companyfacts",
-           lambda folder: company_facts(folder, "2021-05-03", "Delta Mills Inc")),
-    Filing("2024-02-13", "EPSILON MILLS INC", f"{CIK}-24-000003", SETS,
-           lambda folder: data_set(folder, "2024-02-13", "EPSILON MILLS INC", 3)),
-]  # fmt: skip
+    filed("2010-02-12", "ALPHA MILLS INC", 1),
+    filed("2015-02-13", "BETA MILLS INC", 2),
+    Filing("2018-03-28", NAME, "2018-03-28-annual.zip/report.xhtml", "a-reports", inline),
+    Filing("2021-05-03", "Delta Mills Inc", f"CIK{CIK}.json", FACTS, facts),
+    filed("2024-02-13", "EPSILON MILLS INC", 3),
+]
 
 
 def publish(folder: Path, filings: list[Filing]) -> Path:

@@ -115,14 +115,15 @@ def _organisation(entity: Entity) -> keys.SearchRecord:
     profiles = [statement.profile for statement in (*entity.statements, *entity.earlier)]
     others = {n for p in profiles for n in (p.legal_name, *p.other_names) if n} - {entity.legal_name}
     names = [name for name in (entity.legal_name, *sorted(others)) if name]
-    held = (claim.identifier for claim in (*entity.claims, *entity.past))
+    # In one order, whichever of them ended later.
+    held = sorted({claim.identifier for claim in (*entity.claims, *entity.past)})
     tickers = (stored_identifier(one) for one in held if one.startswith("ticker:"))
     return keys.SearchRecord(
         entity.service_id,
         entity.country,
         tuple(names),
         tuple(tuple(words(name)) for name in names),
-        tuple(dict.fromkeys(f"{t.scheme}:{t.value}" for t in tickers)),
+        tuple(f"{t.scheme}:{t.value}" for t in tickers),
     )
 
 
