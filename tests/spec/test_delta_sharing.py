@@ -154,6 +154,84 @@ def test_addresses_of_files_are_signed_for_one_file_and_take_ranges(grown: Any) 
     assert server.http.head(url).status_code == 401
 
 
+CHANGES = """
+import delta_sharing
+import pandas as pd
+pages = {table: f"{asked['profile']}#sankofa.{table}" for table in asked["tables"]}
+def changes(table, **bounds):
+    frame = delta_sharing.load_table_changes_as_pandas(pages[table], **bounds)
+    return [frame] + [frame[frame["_commit_version"] == n] for n in (0, 1)]
+def rows(frame):  # the set of rows: a table has none twice
+    shown = frame.drop(columns=[name for name in frame if name.startswith("_")]).astype(str)
+    assert not shown.duplicated().any()
+    return set(shown.itertuples(index=False, name=None))
+told["counts"], told["net"] = {}, {}
+for table in pages:
+    whole, first, second = changes(table, starting_version=0)
+    held = set()
+    for version, part in enumerate((first, second)):
+        gone, came = (rows(part[part["_change_type"] == kind]) for kind in ("delete", "insert"))
+        assert gone <= held
+        before, held = held, held - gone | came
+        assert held == rows(delta_sharing.load_as_pandas(pages[table], version=version)), table
+    told["counts"][table] = [len(first), len(second)]
+    told["net"][table] = [len(held - before), len(before - held)]
+    assert len(changes(table, starting_version=1)[0]) == len(second)
+    assert len(changes(table, starting_version=0, ending_version=0)[0]) == len(first)
+    assert len(changes(table, starting_timestamp=asked["between"])[0]) == len(second)
+    bounds = {"starting_version": 0, "ending_timestamp": asked["between"]}
+    assert len(changes(table, **bounds)[0]) == len(first)
+"""
+
+
+def since(day: str) -> str:
+    return f"startingTimestamp={day}T00:00:00Z"
+
+
+@pytest.mark.rule("DIA-5")
+def test_the_change_feed_leads_from_version_to_version(grown: Any, tmp_path: Path) -> None:
+    server, key, counts, between = grown
+    series, entities = "af-macro.af-macro-series", "af-fund.af-fund-entities"
+    own = profile(tmp_path, server.url, key)
+    asked = {"profile": own, "tables": [series, entities], "between": between.isoformat()}
+    told = foreign(CHANGES, **asked)
+    assert told["net"] == {series: [1, 0], entities: [0, 0]}
+    # one publication replaced the file of the series, and not the one of the entities
+    assert told["counts"][series] == [counts[0], counts[0] + counts[1]]
+    assert told["counts"][entities][1] == 0
+    path = f"/delta-sharing/{TABLE}"
+    feed = server.get(f"{path}/changes?startingVersion=0", key).text.splitlines()
+    assert [next(iter(json.loads(line))) for line in feed[2:]] == ["add", "remove", "add"]
+    # as Spark asks for a stream
+    streamed = query(server, key, startingVersion=1).text.splitlines()
+    assert [next(iter(json.loads(line))) for line in streamed[2:]] == ["remove", "add"]
+    day = "2023-06-30"
+    locked = server.get(f"/at/{day}{path}/changes?startingVersion=0", key).text.splitlines()
+    (added,) = [json.loads(line)["add"] for line in locked[2:]]
+    assert (added["version"], added["id"]) == (0, file_of(query(server, key, f"/at/{day}"))["id"])
+    assert server.get(f"/at/{day}{path}/changes?startingVersion=1", key).status_code == 400
+
+
+@pytest.mark.rule("DIA-5", "ING-10")
+def test_the_change_feed_ends_where_an_edition_was_withdrawn(grown: Any, tmp_path: Path) -> None:
+    before, key, _, _ = grown
+    home = Path(shutil.copytree(before.home, tmp_path / "home"))
+    succeed(home, "withdraw", "sample-series", "--file", "more.csv", "--everywhere", "--reason", "wrong")
+    succeed(home, "publish")
+    with LiveServer(home) as server:
+        path = f"/delta-sharing/{TABLE}"
+        assert server.get(f"{path}/version", key).headers["delta-table-version"] == "2"
+        for bounds in ("startingVersion=1", "startingVersion=2"):  # both need the rows of version 1
+            answer = server.get(f"{path}/changes?{bounds}", key)
+            assert (answer.status_code, answer.json()["errorCode"]) == (410, "GONE"), answer.text
+        assert "NEW.ZA" not in {
+            row["series"]
+            for row in pq.read_table(
+                io.BytesIO(server.http.get(file_of(query(server, key))["url"]).content)
+            ).to_pylist()
+        }
+
+
 @pytest.mark.rule("DIA-5", "KEY-6")
 def test_refusals_follow_the_delta_sharing_protocol(grown: Any) -> None:
     server, key, _, _ = grown
@@ -167,7 +245,13 @@ def test_refusals_follow_the_delta_sharing_protocol(grown: Any) -> None:
         (query(server, key, timestamp="1999-01-01T00:00:00Z"), 400),
         (query(server, key, timestamp="x"), 400),
         (server.get(f"/delta-sharing/{TABLE}/version?startingTimestamp=2999-01-01T00:00:00Z", key), 400),
-        (server.get(f"/delta-sharing/{TABLE}/changes?startingVersion=0", key), 400),
+        (server.get(f"/delta-sharing/{TABLE}/changes", key), 400),
+        (server.get(f"/delta-sharing/{TABLE}/changes?startingVersion=x", key), 400),
+        (server.get(f"/delta-sharing/{TABLE}/changes?startingVersion=2", key), 400),
+        (server.get(f"/delta-sharing/{TABLE}/changes?startingVersion=1&endingVersion=0", key), 400),
+        (server.get(f"/delta-sharing/{TABLE}/changes?startingVersion=0&{since('2020-01-01')}", key), 400),
+        (server.get(f"/delta-sharing/{TABLE}/changes?{since('2999-01-01')}", key), 400),
+        (server.get(f"/delta-sharing/{TABLE}/changes?startingVersion=0", sample), 402),
         (server.get("/delta-sharing/shares/other/schemas", key), 404),
         (server.get(f"/delta-sharing/{TABLE}/query", key), 405),
     ):

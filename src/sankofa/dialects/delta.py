@@ -76,33 +76,27 @@ async def _answer(question: DialectQuestion) -> DialectReply:
 
 
 async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str) -> DialectReply:
-    request = question.request
+    request, call = question.request, question.call
     versions = await _versions(question)
-    version = versions[-1]
+    first = last = versions[-1].number
     asked: dict[str, Any] = {}
+    _files(call.edition, table)
     if what == "version":
         if text := request.given("startingTimestamp"):
-            at = _instant(text, "startingTimestamp")
-            later = [one for one in versions if one.at >= at]
-            if not later:
-                raise InvalidParameter("startingTimestamp", "after the newest version")
-            version = later[0]
-        _files(question.call.edition, table)
-        return _reply(b"", version)
-    if what == "changes":
-        _files(question.call.edition, table)
-        raise BadRequest("The tables have no change data feed: /v1/changes lists what an edition changed.")
+            first = _number_at(versions, text, "startingTimestamp")
+        return _reply(b"", versions[first])
     if what == "query":
         if request.method != "POST":
             raise MethodNotAllowed("POST")
         asked = _asked(request.body)
-        version = _chosen(versions, asked)
+        last = _chosen(versions, asked).number
+    elif what == "changes":
+        asked = _asked(json.dumps(_bounds(request)).encode())
     elif what != "metadata":
         raise NotFound(f"A table has no {what}.")
-    call = question.call
-    edition = call.edition
-    if version.edition_id and version.edition_id != edition.id:
-        edition = await question.service.edition.by_id(version.edition_id)
+    if is_changes := what == "changes" or asked.get("startingVersion") is not None:
+        first, last = _span(versions, asked)
+    edition = await _edition(question, versions[last])
     files = _files(edition, table)
     lines = [
         {"protocol": {"minReaderVersion": 1}},
@@ -113,16 +107,53 @@ async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str
                 "format": {"provider": "parquet"},
                 "schemaString": json.dumps(_struct(list(await file_schema(edition, next(iter(files)))))),
                 "partitionColumns": [],
-                "configuration": {},
+                "configuration": {"enableChangeDataFeed": "true"},
             }
         },
     ]
-    if what == "query":
-        for file in files.values():
-            if file["min_tier"] is not None:
-                call.grant.requires_paid(f"The table {table[1]}")
-        lines += [{"file": await _file(question, edition, version, name)} for name in files]
-    return _reply(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), version)
+    if is_changes:
+        lines += await _changes(question, table, versions, first, last)
+    elif what == "query":
+        lines += [{"file": await _file(question, edition, versions[last], name)} for name in files]
+    return _reply(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), versions[last])
+
+
+async def _edition(question: DialectQuestion, version: _Version) -> Edition:
+    edition = question.call.edition
+    if version.edition_id in ("", edition.id):
+        return edition
+    return await question.service.edition.by_id(version.edition_id)
+
+
+async def _changes(
+    question: DialectQuestion, table: tuple[str, str], versions: list[_Version], first: int, last: int
+) -> list[dict[str, Any]]:
+    """Each file that a version replaced or left out as `remove`, and each that it brought as `add`.
+
+    So all rows of a changed file are deleted and inserted: the inserts are the file of the version, whole.
+    """
+    actions: list[dict[str, Any]] = []
+    edition, version, held = question.call.edition, versions[first], dict[str, Mapping[str, Any]]()
+    if first:
+        version = versions[first - 1]
+        edition = await _edition(question, version)
+        held = _tables(edition).get(table, {})
+    for one in versions[first : last + 1]:
+        own = await _edition(question, one)
+        files = _tables(own).get(table, {})
+        moment = {"version": one.number, "timestamp": int(one.at.timestamp() * 1000)}
+        for kind, some, others, where in (
+            ("remove", held, files, (edition, version)),
+            ("add", files, held, (own, one)),
+        ):
+            changed = [name for name in some if _digest(some, name) != _digest(others, name)]
+            actions += [{kind: {**await _file(question, *where, name), **moment}} for name in changed]
+        edition, version, held = own, one, files
+    return actions
+
+
+def _digest(files: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
+    return files[name]["sha256"] if name in files else None
 
 
 async def _versions(question: DialectQuestion) -> list[_Version]:
@@ -148,13 +179,51 @@ def _asked(body: bytes) -> dict[str, Any]:
         asked = None
     if not isinstance(asked, dict):
         raise BadRequest("The body of a query is a JSON object.")
-    for name in ("version", "limitHint"):
+    for name in ("version", "limitHint", "startingVersion", "endingVersion"):
         number = asked.get(name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
             raise InvalidParameter(name, "expected a whole number")
-    if asked.get("startingVersion") is not None:
-        raise InvalidParameter("startingVersion", "the tables have no change data feed; see /v1/changes")
     return asked
+
+
+def _bounds(request: DialectRequest) -> dict[str, Any]:
+    """The bounds of a question for changes, as in the body of a query."""
+    numbers = {name: request.given(name) for name in ("startingVersion", "endingVersion")}
+    texts = {name: request.given(name) for name in ("startingTimestamp", "endingTimestamp")}
+    given = {name: int(text) if text.isascii() and text.isdigit() else text for name, text in numbers.items()}
+    return {name: value for name, value in (given | texts).items() if value != ""}
+
+
+def _span(versions: list[_Version], asked: Mapping[str, Any]) -> tuple[int, int]:
+    """The first and the last version whose changes are asked for. Raises InvalidParameter."""
+    newest = versions[-1].number
+    bounds: list[int | None] = []
+    for name in ("starting", "ending"):
+        number, at = asked.get(f"{name}Version"), asked.get(f"{name}Timestamp")
+        if number is not None and at is not None:
+            raise InvalidParameter(f"{name}Timestamp", f"beside `{name}Version`: send one of them")
+        bounds.append(number if at is None else _number_at(versions, at, f"{name}Timestamp"))
+    first, last = bounds
+    if first is None:
+        raise InvalidParameter("startingVersion", "required, or `startingTimestamp`")
+    if first > newest:
+        raise InvalidParameter("startingVersion", f"the newest is {newest}")
+    last = newest if last is None else min(last, newest)
+    if last < first:
+        raise InvalidParameter("endingVersion", f"before the first version asked for, {first}")
+    return first, last
+
+
+def _number_at(versions: list[_Version], text: object, name: str) -> int:
+    """The first version from an instant on for `startingTimestamp`; else the last one by then."""
+    at = _instant(text, name)
+    if name == "startingTimestamp":
+        numbers = [one.number for one in versions if one.at >= at][:1]
+    else:
+        numbers = [one.number for one in versions if one.at <= at][-1:]
+    if not numbers:
+        raise InvalidParameter(name, f"outside {versions[0].at.isoformat()} to {versions[-1].at.isoformat()}")
+    return numbers[0]
 
 
 def _chosen(versions: list[_Version], asked: Mapping[str, Any]) -> _Version:
@@ -168,11 +237,7 @@ def _chosen(versions: list[_Version], asked: Mapping[str, Any]) -> _Version:
         return versions[int(number)]
     if timestamp is None:
         return versions[-1]
-    at = _instant(timestamp, "timestamp")
-    earlier = [one for one in versions if one.at <= at]
-    if not earlier:
-        raise InvalidParameter("timestamp", f"before the first version, of {versions[0].at.isoformat()}")
-    return earlier[-1]
+    return versions[_number_at(versions, timestamp, "timestamp")]
 
 
 def _instant(text: object, name: str) -> datetime:
@@ -224,6 +289,8 @@ def _files(edition: Edition, table: tuple[str, str]) -> dict[str, Mapping[str, A
 async def _file(question: DialectQuestion, edition: Edition, version: _Version, name: str) -> dict[str, Any]:
     """One file of a table, with an address that is valid for some minutes."""
     call, file = question.call, edition.files[name]
+    if file["min_tier"] is not None:
+        call.grant.requires_paid(f"The table {table_name(name)}")
     size, rows, digest = file["size_bytes"], file["row_count"], file["sha256"]
     if call.lock is not None:
         of_day = await day_file(edition, name)
