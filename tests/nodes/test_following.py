@@ -283,7 +283,7 @@ def test_an_empty_node_says_to_pull_first(tmp_path: Path) -> None:
     with LiveServer(tmp_path / "node", editions=f"file://{tmp_path / 'nowhere'}") as node:
         answer = node.get(ISSUER, "sankofa-sandbox")
         assert answer.status_code == 503
-        assert answer.json()["detail"] == "The current edition is still to be pulled; retry."
+        assert answer.json()["detail"] == "The current edition has not been pulled yet; retry."
         until(lambda: "no edition is pulled yet" in node.log)
         assert "edition None" not in node.log
     told = run(tmp_path / "node", "doctor", editions=f"file://{tmp_path / 'nowhere'}").stdout

@@ -258,7 +258,7 @@ def test_max_age_omits_old_years_and_counts_them(world: World) -> None:
         assert [row["rank"] for row in young["data"]] == list(range(1, len(expected) + 1))
         assert young["omitted"]["too_old"] == every["count"] - len(expected)
         if not expected:
-            assert young["absent"]["detail"] == f"Nothing is of a year that ended on or after {oldest}."
+            assert young["absent"]["detail"] == f"Nothing has a year that ended on or after {oldest}."
         own = body(world, f"/v1/metrics/{RESTATED}?as_of={day}&basis=as_known&max_age={months}")
         old = body(world, f"/v1/metrics/{RESTATED}?as_of={day}&basis=as_known")
         is_young = oldest <= "2016-12-31"

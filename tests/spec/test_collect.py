@@ -299,7 +299,7 @@ def test_no_credential_of_a_publisher_is_logged_or_stored(home: Home) -> None:
     [
         ("http://example.org/a.csv", "plain http needs allow_private"),
         ("https://user:secret@example.org/a.csv", "password"),
-        ("https://{id}.example.org/a.csv", "not a template"),
+        ("https://{id}.example.org/a.csv", "not contain a template"),
         ("https://example.org/{planet}.csv", "unknown {planet}"),
     ],
 )

@@ -87,7 +87,7 @@ def test_an_edition_that_was_never_current_has_no_entry(plain_desk: Desk, tmp_pa
     shutil.copy(ledger, desk.home / "ledger.sqlite")
     desk.ingest("portal-za", "d.json", package(release("d")))
     refused = desk.command("publish")
-    assert (refused.returncode, "is kept and not served" in refused.stderr) == (1, True), refused.stderr
+    assert (refused.returncode, "is kept but not served" in refused.stderr) == (1, True), refused.stderr
     assert len(entries_of(desk.home)) == 3
     verified = desk.command("editions", "verify")
     assert (verified.returncode, verified.stdout.count("signed and whole")) == (0, 5), verified.stdout

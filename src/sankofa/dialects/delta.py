@@ -178,7 +178,7 @@ def _asked(body: bytes) -> dict[str, Any]:
     except ValueError:
         asked = None
     if not isinstance(asked, dict):
-        raise BadRequest("The body of a query is a JSON object.")
+        raise BadRequest("The body of a query must be a JSON object.")
     for name in ("version", "limitHint", "startingVersion", "endingVersion"):
         number = asked.get(name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
@@ -230,7 +230,7 @@ def _chosen(versions: list[_Version], asked: Mapping[str, Any]) -> _Version:
     """The version named in a query, or the newest. Raises InvalidParameter."""
     number, timestamp = asked.get("version"), asked.get("timestamp")
     if number is not None and timestamp is not None:
-        raise InvalidParameter("timestamp", "beside `version`: send one of them")
+        raise InvalidParameter("timestamp", "together with `version`: send only one of them")
     if number is not None:
         if number >= len(versions):
             raise InvalidParameter("version", f"the newest is {versions[-1].number}")
@@ -254,7 +254,7 @@ def _share() -> dict[str, str]:
 
 def _check(share: str) -> None:
     if share != _SHARE:
-        raise NotFound(f"No share {share}; there is {_SHARE}.")
+        raise NotFound(f"No share {share}; the only one is {_SHARE}.")
 
 
 def _tables(edition: Edition) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:

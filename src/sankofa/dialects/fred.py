@@ -79,7 +79,7 @@ async def answer(question: DialectQuestion) -> DialectReply:
     request = question.request
     endpoint = _ENDPOINTS.get(request.path.strip("/"))
     if endpoint is None:
-        raise NotFound(f"No such path; there are {', '.join(_ENDPOINTS)}.")
+        raise NotFound(f"No such path; expected one of {', '.join(_ENDPOINTS)}.")
     perform, names = endpoint
     if not names.keys() >= request.values.keys():
         name = next(name for name in request.values if name not in names)
@@ -107,13 +107,13 @@ def _period(
     if listed := request.given("vintage_dates"):
         days = sorted({request.read_day("vintage_dates", text) for text in listed.split(",")})
         if days[-1] > today:
-            raise InvalidParameter("vintage_dates", f"later than {today}, the last day that this view has")
+            raise InvalidParameter("vintage_dates", f"later than {today}, the last day of this view")
         return RealTimePeriod(days[0], days[-1], days[-1], tuple(days))
     start = request.day("realtime_start") or (_FIRST_DAY if since_ever else today)
     end = request.day("realtime_end") or (LAST_DAY if until_ever else max(start, today))
     for name, day in (("realtime_start", start), ("realtime_end", end)):
         if day > today and not (name == "realtime_end" and day == LAST_DAY):
-            raise InvalidParameter(name, f"later than {today}, the last day that this view has")
+            raise InvalidParameter(name, f"later than {today}, the last day of this view")
     if start > end:
         raise InvalidParameter("realtime_start", "later than realtime_end")
     return RealTimePeriod(start, end, min(end, today))

@@ -228,7 +228,7 @@ async def _answer(question: DialectQuestion) -> DialectReply:
         _check_id(parts[1:4], (FLOW,))
         asked = _asked(question, parts[4] if len(parts) > 4 else "*")
         return await (_data if kind == "data" else _availability)(question, asked)
-    raise NotFound("No such path; there are structure/, data/ and availability/.")
+    raise NotFound("No such path; expected structure/, data/ or availability/.")
 
 
 def _check_id(parts: list[str], ids: tuple[str, ...]) -> None:
@@ -237,13 +237,13 @@ def _check_id(parts: list[str], ids: tuple[str, ...]) -> None:
     known = agency in _ANY or AGENCY in agency.split(",")
     known = known and (name in _ANY or bool(set(name.split(",")) & set(ids)))
     if not known or version not in _ANY:
-        raise NotFound(f"No such structure; there is {_FLOW_URN}.")
+        raise NotFound(f"No such structure; the only one is {_FLOW_URN}.")
 
 
 async def _structures(question: DialectQuestion, parts: list[str]) -> DialectReply:
     kind = parts[0] if parts else "*"
     if kind not in _KINDS:
-        raise NotFound(f"No structures of this kind; there are {', '.join(sorted(_KINDS))}.")
+        raise NotFound(f"No structures of this kind; expected one of {', '.join(sorted(_KINDS))}.")
     _check_id(parts[1:4], (*_IDS.get(kind, (FLOW,)), FLOW) if kind == "*" else _IDS.get(kind, (FLOW,)))
     refers = question.request.given("references", "none") != "none"
     wanted = Wanted(
@@ -314,7 +314,7 @@ def _asked(question: DialectQuestion, key: str) -> _Asked:
     if key not in _ANY:
         places = key.split(".")
         if len(places) != len(DIMENSIONS):
-            raise InvalidParameter("key", f"expected the places {'.'.join(DIMENSIONS)}, empty for any")
+            raise InvalidParameter("key", f"expected the positions {'.'.join(DIMENSIONS)}, empty for any")
         codes = [None if place in ("", "*") else frozenset(re.split("[+,]", place)) for place in places]
     since, until = request.given("startPeriod"), request.given("endPeriod")
     for name, value in request.query:
@@ -338,7 +338,7 @@ def _asked(question: DialectQuestion, key: str) -> _Asked:
             raise InvalidParameter(name[:64], f"filters are on {', '.join(DIMENSIONS)} and TIME_PERIOD")
     as_of = _instant(text, "asOf").date() if (text := request.given("asOf")) else today
     if as_of > today:
-        raise InvalidParameter("asOf", f"later than {today}, the last day that this view has")
+        raise InvalidParameter("asOf", f"later than {today}, the last day of this view")
     return _Asked(
         tuple(codes),
         _checked_day(since),
@@ -397,7 +397,7 @@ async def _data(question: DialectQuestion, asked: _Asked) -> DialectReply:
     rows = await _catalogue(question, asked)
     observations: list[_Observation] = []
     if len(rows) > MOST_SERIES:
-        raise InvalidParameter("key", f"{len(rows)} series match, and at most {MOST_SERIES} are answered")
+        raise InvalidParameter("key", f"{len(rows)} series match; an answer has at most {MOST_SERIES}")
     for row in rows:
         in_full = asked.has_history or question.call.grant.sample  # which may request a few of many
         own = await (_history if in_full else _latest)(question, asked, row)

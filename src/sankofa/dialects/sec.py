@@ -53,7 +53,7 @@ async def answer(question: DialectQuestion) -> DialectReply:
             return await _tickers(question)
         case ["submissions", registrant]:
             return await _submissions(question, registrant)
-    raise NotFound("No such path; there are api/xbrl/companyfacts, companyconcept and frames, submissions.")
+    raise NotFound("No such path; expected api/xbrl/companyfacts, companyconcept and frames, submissions.")
 
 
 def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
@@ -195,7 +195,7 @@ async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, 
             about = {"accn": named[1] if named else "", "cik": one.number, "entityName": one.name, "loc": ""}
             data.append({**about, **start, "end": row["period_end"], "val": figure})
     if not data:
-        raise NotFound(f"Nobody reported {taxonomy}:{tag} in {unit} for {period}.")
+        raise NotFound(f"No registrant reported {taxonomy}:{tag} in {unit} for {period}.")
     data.sort(key=lambda one: one["cik"])
     head = {"taxonomy": taxonomy, "tag": tag, "ccp": period, "uom": uom, "label": tag, "description": ""}
     return DialectReply(_encode({**head, "pts": len(data), "data": data}), JSON)

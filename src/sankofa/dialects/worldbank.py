@@ -78,7 +78,7 @@ async def answer(question: DialectQuestion) -> DialectReply:
             return await _concepts(question, parts[2:] if concepts else [])
         case [kind] | [kind, _] if kind in _UNCLASSIFIED:
             return _list(question, [])
-    raise NotFound("No such path; there are country, indicator, source, region, incomelevel and lendingtype.")
+    raise NotFound("No such path; expected country, indicator, source, region, incomelevel and lendingtype.")
 
 
 def refuse(problem: Problem, request: DialectRequest) -> DialectReply:
@@ -120,7 +120,7 @@ def _every_country() -> dict[str, Row]:
 def _countries(request: DialectRequest, text: str) -> list[Row]:
     for name, value in request.query:
         if name.lower() in (*_UNCLASSIFIED, "income", "lending") and value.lower() != _ALL:
-            raise InvalidParameter(name, "countries are not classified here")
+            raise InvalidParameter(name, "this service does not classify countries")
     codes = _codes(text)
     return list(_every_country().values()) if codes is None else [_every_country()[code] for code in codes]
 
@@ -204,7 +204,7 @@ async def _rows(
     """The values asked for, by country, then newest first."""
     described = {row["id"]: row for row in await _indicators(question, indicators)}
     if indicators.lower() == _ALL:
-        raise InvalidParameter("indicator", "name one indicator, or a few")
+        raise InvalidParameter("indicator", "name one or a few indicators")
     codes = _codes(countries)
     span = {} if years is _EVERY_YEAR else {"from_": f"{years[0]:04}-01-01", "to": f"{years[-1]:04}-12-31"}
     rows: list[Row] = []

@@ -174,7 +174,7 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums) -> None:
             if content != sealed[capture_id]:
                 tables = _differing(sealed[capture_id], content)
                 faults.append(
-                    f"{_name(capture_id, named)}: rows of {', '.join(tables)} are not those appended"
+                    f"{_name(capture_id, named)}: rows of {', '.join(tables)} differ from those appended"
                 )
         else:
             faults.append(f"{_name(capture_id, named)}: has no seal")
@@ -182,7 +182,7 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums) -> None:
     missing, added = expected - sums.loose, sums.loose - expected
     if missing or added:
         tables = sorted({table for content in (missing + added) for table in _decode_content(content)})
-        faults.append(f"rows of {', '.join(tables)} that belong to no capture are not those appended")
+        faults.append(f"rows of {', '.join(tables)} that belong to no capture differ from those appended")
     if faults:
         more = len(faults) - _NAMED_AT_MOST
         shown = "; ".join(faults[:_NAMED_AT_MOST]) + (f"; and {more} more" if more > 0 else "")
@@ -191,7 +191,7 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums) -> None:
 
 def _message(fault: str) -> str:
     return (
-        f"the ledger is damaged: {fault}. Nothing is published from it; the current edition is served on. "
+        f"the ledger is damaged: {fault}. Nothing is published from it; the current edition stays. "
         "Restore the ledger from a backup and ingest what came after it (docs/how-to/operating.md, Damage)"
     )
 

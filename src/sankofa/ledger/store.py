@@ -33,12 +33,12 @@ def refuse_doubtful_clock(now: datetime, newest_capture: datetime | None, witnes
     if newest_capture is None:
         return
     if now < newest_capture - _DAY:
-        raise _refusal(now, f"the newest capture is of {newest_capture:%Y-%m-%dT%H:%MZ}")
+        raise _refusal(now, f"the newest capture is from {newest_capture:%Y-%m-%dT%H:%MZ}")
     if now > newest_capture + _LONGEST_PAUSE:
-        raise _refusal(now, f"the newest capture is of {newest_capture:%Y-%m-%d}, more than a year before")
+        raise _refusal(now, f"the newest capture is from {newest_capture:%Y-%m-%d}, more than a year before")
     seen = max([newest_capture, *_modified(witnesses)])
     if now > seen + _DAY:
-        raise _refusal(now, f"no file in HOME or to be read is newer than {seen:%Y-%m-%dT%H:%MZ}")
+        raise _refusal(now, f"no file in HOME or in the input is newer than {seen:%Y-%m-%dT%H:%MZ}")
 
 
 def _modified(paths: Iterable[Path]) -> Iterable[datetime]:
@@ -49,7 +49,7 @@ def _modified(paths: Iterable[Path]) -> Iterable[datetime]:
 
 def _refusal(now: datetime, because: str) -> OperatorError:
     return OperatorError(
-        f"the clock says {now:%Y-%m-%dT%H:%MZ}, but {because}: captures would keep this date for ever. "
+        f"the clock says {now:%Y-%m-%dT%H:%MZ}, but {because}: captures would keep this date permanently. "
         "Set the clock, or repeat the command with --clock-is-right"
     )
 
@@ -224,12 +224,12 @@ def dump_rows(session: LedgerSession) -> Iterator[tuple[str, int, bytes]]:
 def load_rows(session: LedgerSession, table: str, lines: bytes) -> int:
     """Append rows that `dump_rows` wrote; returns how many. Raises OperatorError if their layout differs."""
     if table not in table_names():
-        raise OperatorError(f"its ledger has a table {table!r}, which a later version made: upgrade first")
+        raise OperatorError(f"its ledger has a table {table!r} from a later version: upgrade first")
     try:
         rows = [tuple(_decode(line)) for line in lines.split(b"\n")]
     except msgspec.DecodeError as failure:
         raise OperatorError(f"its table {table} cannot be read: {failure}") from failure
     appended = session.append(table, rows)
     if appended != len(rows):
-        raise OperatorError(f"its table {table} has rows twice, or the ledger is not empty")
+        raise OperatorError(f"its table {table} has duplicate rows, or the ledger is not empty")
     return appended

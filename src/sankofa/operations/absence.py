@@ -225,7 +225,7 @@ class _Question:
         detail = f"Nothing matches {filters}." if filters else nothing.format(self.day)
         if months := self._given.get("max_age"):
             which = f"Nothing that matches {filters}" if filters else "Nothing"
-            detail = f"{which} is of a year that ended on or after {months_before(self.day, months)}."
+            detail = f"{which} has a year that ended on or after {months_before(self.day, months)}."
         others = (wider,) if self.operation.path and (dropped or "as_of" in self._given) else ()
         return _absent("no_match", detail, *others, known=known)
 

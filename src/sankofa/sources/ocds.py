@@ -196,11 +196,11 @@ def _value(raw: bytes) -> tuple[Any, str]:
         value = json.loads(text, parse_float=Decimal, parse_int=_whole_number)
         msgspec.json.encode(value)  # half a surrogate pair can be written in JSON, and in nothing else
     except UnicodeEncodeError:
-        return None, "not JSON: half a character"
+        return None, "not JSON: an unpaired surrogate"
     except json.JSONDecodeError as failure:
         return None, f"not JSON: {failure.msg} at character {failure.pos}"
     except (ValueError, RecursionError):
-        return None, "not JSON that can be read"
+        return None, "unreadable JSON"
     return value, _too_deep(raw)
 
 

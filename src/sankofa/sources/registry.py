@@ -126,7 +126,7 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if parts.username or parts.password:
             return "a url with a password"
         if "{" in parts.netloc:
-            return f"url {url!r}: the host is not a template"
+            return f"url {url!r}: the host must not contain a template"
         return None
 
 

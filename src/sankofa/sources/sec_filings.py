@@ -132,7 +132,7 @@ def _records(prefix: str, subject: str, registrant: _Registrant) -> Iterator[Rec
             )
             yield EntityRecord(subject, used.day, profile)
         else:
-            yield Rejected(prefix + "name", "the present name is missing")
+            yield Rejected(prefix + "name", "the current name is missing")
     if registrant.filings and "recent" in registrant.filings:
         yield from _acceptances(prefix, subject, registrant.filings["recent"])
 
@@ -166,7 +166,7 @@ def _clock(times: list[datetime]) -> tzinfo:
 
 
 _TAXONOMIES: Final = {"us-gaap": "us-gaap", "ifrs": "ifrs-full", "ifrs-full": "ifrs-full", "srt": "srt"}
-_RAGGED: Final = "another number of columns than the header"
+_RAGGED: Final = "a different number of columns than the header"
 _ACCESSION = re.compile(r"[0-9]{10}-[0-9]{2}-[0-9]{6}\Z")
 _COMPACT_DAY = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:\.0)?\Z")
 _COUNT = re.compile(r"([0-9]{1,4})(?:\.0+)?\Z")

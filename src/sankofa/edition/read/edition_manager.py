@@ -26,11 +26,11 @@ def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) 
     layout = reader.manifest.get("format")
     if layout != LAYOUT:
         reader.close()
-        remedy = "run `sankofa publish` to build it anew"
+        remedy = "run `sankofa publish` to rebuild it"
         if isinstance(layout, int) and layout > LAYOUT:
             remedy = "a newer version published it, install that one"
         raise EditionError(
-            f"edition {edition_id}: has layout {layout}, and this version reads {LAYOUT}: {remedy}"
+            f"edition {edition_id}: has layout {layout}, but this version reads {LAYOUT}: {remedy}"
         )
     return Edition(edition_id, reader)
 
@@ -96,7 +96,7 @@ class EditionManager:
         if self._refused:
             return StoreUnavailable("datastore", f"edition {self._refused} cannot be served")
         if self._follows:
-            message = "The current edition is still to be pulled; retry."
+            message = "The current edition has not been pulled yet; retry."
             return StoreUnavailable("datastore", "no edition is pulled yet", message=message)
         return StoreUnavailable("datastore", "no edition is published")
 

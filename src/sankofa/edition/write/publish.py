@@ -153,13 +153,13 @@ def tightened_since(store: Datastore, edition: str, sources: Mapping[str, Source
 
 def _refuse_to_move_back(edition: str, before: str | None, current: str | None) -> None:
     """`before` was current when the build began. Only `rollback` may move back."""
-    advice = f"{edition} is kept and not served; `sankofa editions rollback {edition}` serves it"
+    advice = f"{edition} is kept but not served; `sankofa editions rollback {edition}` serves it"
     if current != before:
         raise EditionError(f"the current edition was changed to {current} while this one was built: {advice}")
     position = keys.ledger_position(edition)
     if current is not None and position < keys.ledger_position(current):
         raise EditionError(
-            f"the ledger is at capture {position}, the current edition {current} was "
+            f"the ledger is at capture {position}, but the current edition {current} was "
             f"built from a later one: {advice}"
         )
 

@@ -324,7 +324,7 @@ def provenance_table(facts: str, sku: str, reads: tuple[Input, ...] | None = Non
         name,
         SharedProvenance,
         sku,
-        f"Where the facts of {facts} are from, each place once.",
+        f"The provenance of the facts of {facts}, each once.",
         takes_from="" if reads else facts,
         rows=partial(_MacroOnce, name) if reads else _Once,
         reads=reads,

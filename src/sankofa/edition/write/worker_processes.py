@@ -205,10 +205,10 @@ def _died(worker: _Worker) -> OperatorError:
     if code is not None and code < 0:
         how = f"by {signal.Signals(-code).name}"
         if -code == signal.SIGKILL:
-            how += ", for want of memory perhaps"
+            how += ", perhaps because memory ran out"
     return OperatorError(
-        f"a process that derives rows was ended {how}: nothing is published. `sankofa publish` goes on "
-        "where this ended; SANKOFA_PUBLISH_PROCESSES=1 takes the least memory"
+        f"a process that derives rows was ended {how}: nothing is published. `sankofa publish` continues "
+        "where it stopped; SANKOFA_PUBLISH_PROCESSES=1 takes the least memory"
     )
 
 

@@ -278,7 +278,7 @@ table(
     "shared-entity",
     SharedEntity,
     None,
-    "FactEntity facts are of: organisations and countries.",
+    "The organisations and countries that facts are about.",
     takes_from="entity",
     derived=True,
     rows=_OrganisationsAndCountries,

@@ -159,7 +159,7 @@ class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
     superseded_at: Annotated[
         str | None,
         Meta(
-            description="When another value was captured; null for the one in force.",
+            description="When a different value was captured; null for the current one.",
             extra_json_schema={"format": "date-time"},
         ),
     ]
@@ -203,7 +203,7 @@ table(
     ANNUAL_TABLE,
     AnnualVintageRow,
     MACRO,
-    "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the last.",
+    "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the latest.",
     rows=partial(MacroRows, ANNUAL_TABLE),
     reads=(Input.ANNUAL,),
     sorted_by=("country", "indicator", "-year"),

@@ -186,7 +186,7 @@ class AwardRow(Row, frozen=True, kw_only=True):
     release_id: Annotated[str, doc("Identifier of the release within its process.")]
     release_date: Annotated[str, instant("An instant in UTC.")]
     award_id: Annotated[
-        str, doc("Identifier of the award as published; its position in the release where it has none.")
+        str, doc("Identifier of the award as published, or else its position in the release.")
     ]
     award_date: Annotated[date | None, doc("Day of the award, where published.")]
     status: Annotated[str | None, doc("Status of the award as published.")]
@@ -200,7 +200,7 @@ class AwardRow(Row, frozen=True, kw_only=True):
     supplier_identifier: Annotated[
         PartyIdentifier | None, doc("First identifier of the winner, as published.")
     ]
-    supplier_count: Annotated[int, doc("Number of named winners; the award has as many rows.", ge=0)]
+    supplier_count: Annotated[int, doc("Number of named winners; the award has one row for each.", ge=0)]
     withheld_suppliers: Annotated[
         int, doc("Number of winners that are not known to be organisations; they are never served.", ge=0)
     ]
