@@ -54,6 +54,10 @@ QUESTIONS = [
     Asked("/v1/issuers?country=FR", "not_covered", "No issuers with figures of France", None, False),
     Asked("/v1/issuers?as_of=1990-01-01", "not_yet_known", "2020-03-25", "2020-03-25"),
     Asked("/v1/tenders?country=MU", "not_covered", "No tenders of Mauritius", None),
+    Asked("/v1/shared/facts?country=FRA&dataset=AF-MACRO", "not_covered", "No series of France", None),
+    Asked("/v1/macro?series=EURZAR", "unknown_code", "nearest: FX.EUR.ZAR", None),
+    Asked("/v1/macro?series=ZAR-EUR", "unknown_code", "nearest: FX.EUR.ZAR", None),
+    Asked("/v1/series?q=kenya+qqqzzzqqq", "no_match", "words", None),
     Asked("/v1/tenders?country=ZA&from=2040-01-01", "outside_dates", "2026-06-28", "2023-10-01"),
     Asked("/v1/search?q=qqqzzzqqq", "no_match", "words", None, False),
     Asked(f"/v1/fundamentals/{RETAILER}/matrix?line_item=deposits", "not_reported", "`deposits`"),
@@ -117,6 +121,26 @@ def test_an_empty_answer_gives_a_reason_and_a_next_step(server: LiveServer, paid
         counts.append(led.json()["count"])
     assert all(counts), absent["try"]
     assert counts or not asked.leads_on
+
+
+@pytest.mark.rule("ABS-2")
+def test_words_that_nothing_has_together_are_suggested_alone(server: LiveServer, paid_key: str) -> None:
+    buyer = next(row["buyer_name"] for row in server.rows("/v1/tenders?country=KE", paid_key))
+    word = max(buyer.split(), key=len)
+    absent = server.body("/v1/tenders", paid_key, country="KE", query=f"{word} qqqzzzqqq")["absent"]
+    named = {"country": "KE", "buyer_query": word}
+    assert named in [one["arguments"] for one in absent["try"]]
+    covered = server.body("/v1/tenders?country=MU", paid_key)["absent"]["try"]
+    assert {"sku": "AF-TENDER"} in [one["arguments"] for one in covered]
+
+
+@pytest.mark.rule("ABS-2")
+def test_an_unknown_name_in_place_of_a_service_id_says_where_to_look(server: LiveServer, paid_key: str):
+    for path in ("/v1/fundamentals/Kgalagadi", "/v1/entities/Nobody", f"/v1/entities/{UNKNOWN}"):
+        answer = server.get(path, paid_key)
+        assert answer.status_code == 404
+        asks = "Search for its name: /v1/search?q=" in answer.json()["detail"]
+        assert asks is (UNKNOWN not in path)
 
 
 @pytest.mark.rule("ABS-1")

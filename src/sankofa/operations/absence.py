@@ -23,7 +23,7 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import column_summaries
-from sankofa.model.countries import country_in, country_name
+from sankofa.model.countries import alpha2_of, country_in, country_name
 from sankofa.model.days import FOREVER, months_before
 from sankofa.model.errors import ABSENCES, Absence, Suggestion
 from sankofa.model.line_items import LINE_ITEMS
@@ -56,6 +56,8 @@ _KEPT_BY: Final = {
 }
 """Arguments that a suggested question keeps for one operation only."""
 _NOT_FILTERS: Final = frozenset("limit cursor order detail release shape vintages basis".split())
+_SHORT: Final = 3
+"""A word of so many letters is not suggested alone."""
 _NOTHING: Final = "Nothing that matches was public on {}."
 _NOTHING_BY: Final = {
     "get_flags": "Nothing is flagged on {}. `ocid` shows every indicator of a process.",
@@ -119,7 +121,8 @@ class _Question:
         self.subject: str | None = own.upper() if own and len(own) > len("ZAF") else None
         code = self._given.get("series") or self._given.get("indicator")
         self.code: str | None = code.upper() if isinstance(code, str) and code else None
-        self.country: str | None = self._given.get("country")
+        code = self._given.get("country")
+        self.country: str | None = alpha2_of().get(code, code) if code else None
 
     @property
     def _edition(self) -> Edition:
@@ -312,6 +315,7 @@ class _Question:
     async def coverage(self) -> Absence:
         """For list endpoints: whether the dataset covers the country."""
         dataset = FUND if _is_panel(self.operation) else self.operation.dataset
+        dataset = self._given.get("dataset", dataset)
         sku = dataset if dataset in (FUND, MACRO, TENDER) else None
         if self.country and sku:
             rows = await self._edition.select(COVERAGE, coverage_key(self.country, sku), day=FOREVER - 1)
@@ -350,6 +354,16 @@ class _Question:
             if path != (self.operation.path or "/v1/search")
         ]
         detail = "Nothing has these words; try fewer or others. Legal forms (Ltd, SA) are not searched."
+        several = sorted(
+            {word for word in words.split() if len(word) > _SHORT}, key=lambda word: (-len(word), word)
+        )
+        if len(words.split()) > 1:
+            parameter = "q" if "q" in self._given else "query"
+            others += [self._try(f"`{word}` alone.", **{parameter: word}) for word in several[:3]]
+            if "buyer_query" in self.operation.parameters:
+                others += [
+                    self._try(f"Buyers named {word}.", query=None, buyer_query=word) for word in several[:3]
+                ]
         place = self.country or country_in(code_words(words))[0]
         if place and (self.operation.path or "/v1/search") == "/v1/search":
             name = _named(place)
@@ -364,7 +378,10 @@ class _Question:
         number = self._edition.manifest.get("organisations", {}).get(self.country or "", 0)
         country = _named(self.country or "")
         detail = f"No {what} of {country}."
-        suggestions = [self._try("What is covered.", "/v1/coverage", country=self.country)]
+        suggestions = [
+            self._try("What is covered.", "/v1/coverage", country=self.country),
+            self._try("The countries that have some.", "/v1/coverage", sku=sku),
+        ]
         if sku == FUND and number:
             detail = f"No {what} of {country}; {number} organisations."
             suggestions.append(self._try("Its organisations.", "/v1/search", q=country, country=self.country))

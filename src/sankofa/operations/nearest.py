@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from difflib import get_close_matches
 from typing import Final, Literal
+from urllib.parse import quote
 
 import msgspec
 
@@ -26,6 +27,7 @@ from sankofa.operations.service import Service
 ID_PARAMETER: Final = "service_id"
 _ID_PARAMETERS: Final = (ID_PARAMETER, "entity_id")
 _ISSUED: Final = re.compile(r"DC[0-9A-Fa-f]{24}\Z")
+_TWO_CURRENCIES: Final = re.compile(r"([A-Z]{3})[._:-]?([A-Z]{3})\Z")
 _MOST: Final = 5
 _LONGEST: Final = 64
 MacroCode = Literal["series", "indicator"]
@@ -56,7 +58,8 @@ async def unknown_organisation(call: Call, text: str) -> InvalidParameter | NotF
     """A 404 for an unknown id; for another kind of identifier, a 400 that names the service_id."""
     if hint := await service_id_hint(call, text):
         return InvalidParameter(ID_PARAMETER, hint)
-    return NotFound(f"No organisation with service_id {printable(text)}.")
+    by_name = "" if _ISSUED.match(text) else f" Search for its name: /v1/search?q={quote(text)}."
+    return NotFound(f"No organisation with service_id {printable(text)}.{by_name}")
 
 
 async def refuse_other_identifier(call: Call, text: str, parameter: str = ID_PARAMETER) -> None:
@@ -148,11 +151,13 @@ async def refuse_unknown_series(edition: Edition, text: str) -> None:
 
 
 async def nearest_codes(edition: Edition, text: str) -> list[str]:
-    """The series and indicators closest to a code; for an exchange rate, its inverse first."""
+    """The series and indicators closest to a code; for an exchange rate (FX.USD.NGN, USDNGN), its rates
+    first."""
     text = text.upper()
-    pair = currency_pair(text)
-    inverse = f"FX.{pair[1]}.{pair[0]}" if pair else ""
-    first = [inverse] if inverse and await kinds_of_code(edition, inverse) else []
+    bare = _TWO_CURRENCIES.match(text)
+    pair = currency_pair(f"FX.{bare[1]}.{bare[2]}" if bare else text)
+    rates = [f"FX.{pair[0]}.{pair[1]}", f"FX.{pair[1]}.{pair[0]}"] if pair else []
+    first = [rate for rate in rates if rate != text and await kinds_of_code(edition, rate)]
     codes = await codes_sharing_words(edition, code_words(text))
     return list(dict.fromkeys(first + get_close_matches(text, codes, _MOST, 0.5)))[:_MOST]
 
