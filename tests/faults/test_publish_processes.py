@@ -5,7 +5,7 @@ import os
 import signal
 import tempfile
 from contextlib import suppress
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO
 
@@ -109,3 +109,11 @@ def test_an_invalid_number_of_processes_is_refused(home: Path, number: str) -> N
     done = run(home, "publish", publish_processes=number)
     assert done.returncode == 1
     assert f"SANKOFA_PUBLISH_PROCESSES: expected auto or a number from 1 to 64, not {number!r}" in done.stderr
+
+
+def test_rows_that_several_processes_hashed_have_the_roots_that_one_process_finds(home: Path) -> None:
+    succeed(home, "publish", **TWO)
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    done = succeed(home, "editions", "rebuild", now)
+    assert "fundamentals: 400 rows, as logged" in done.stdout
+    assert "the same rows and roots" in done.stdout

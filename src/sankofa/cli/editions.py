@@ -4,10 +4,11 @@ import asyncio
 import hashlib
 import shutil
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final, NamedTuple
@@ -27,10 +28,11 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.read.changes import FEEDS
 from sankofa.edition.read.diff import COUNTED, Difference, diff
 from sankofa.edition.read.edition_manager import open_edition
-from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, row_tree, state_of
+from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, hashed, hashing, row_tree, state_of
 from sankofa.edition.write.context import described, left_out_of
 from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import publish, tightened_since
+from sankofa.edition.write.worker_processes import Job, WorkerProcesses
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import NO_ENTRIES, LoggedEdition, LoggedErasure, checked_log, row_trees_path
 from sankofa.engines.object_store import ObjectError, open_source
@@ -64,9 +66,13 @@ _TREE: Final = "tree"
 class EditionLogWriter:
     """See `edition.write.publish.LogWriter`."""
 
-    def __init__(self, settings: Settings, store: Datastore) -> None:
+    def __init__(
+        self, settings: Settings, store: Datastore, processes: WorkerProcesses | None = None
+    ) -> None:
+        """`processes` hash rows in parallel if they run already."""
         self._settings = settings
         self._store = store
+        self._processes = processes
 
     def hash_rows(self, edition: str) -> None:
         path = row_trees_path(self._store.edition_folder(edition))
@@ -78,25 +84,32 @@ class EditionLogWriter:
             make_private_folder(path.parent)
             make_private_folder(folder)
             of_code = hashlib.blake2b(code_digest(), key=secret, digest_size=8).hexdigest()
-            trees = asyncio.run(self._trees(edition, secret, folder, of_code))
+            trees = self._trees(edition, secret, folder, of_code)
             for leftover in folder.glob("*"):
                 if not leftover.name.endswith(of_code):
                     leftover.unlink()
             replace_file(path, msgspec.msgpack.encode(trees))
 
-    async def _trees(self, name: str, secret: bytes, folder: Path, suffix: str) -> dict[str, RowTree]:
-        trees = {}
+    def _trees(self, name: str, secret: bytes, folder: Path, suffix: str) -> dict[str, RowTree]:
+        trees: dict[str, bytes] = {}
+        states: dict[str, bytes] = {}
         kept = RecordFile(folder / f"trees.{suffix}")
         with closing(open_edition(self._store, name)) as edition, kept.writing():
-            for feed in FEEDS:
-                state = await state_of(edition, feed)
+            for feed in sorted(FEEDS, key=lambda feed: -edition.manifest["rows"].get(feed.kind, 0)):
+                states[feed.dataset] = state = asyncio.run(state_of(edition, feed))
                 if state and (known := kept.carry(feed.dataset, state)):
-                    trees[feed.dataset] = msgspec.msgpack.decode(known.part(_TREE), type=RowTree)
-                    continue
-                with RecordFile(folder / f"{feed.dataset}.{suffix}").writing() as leaves:
-                    tree = trees[feed.dataset] = await row_tree(edition, feed, secret, leaves)
-                kept.put(feed.dataset, state, pack_record({_TREE: msgspec.msgpack.encode(tree)}))
-        return trees
+                    trees[feed.dataset] = known.part(_TREE)
+            alone = partial(hashed, edition, secret, folder, suffix)
+            anew = [dataset for dataset in states if dataset not in trees]
+            if self._processes is None:
+                results: Iterable[tuple[str, bytes]] = map(alone, anew)
+            else:
+                job: Job = partial(hashing, *self._store.sealed_folder(name), secret, folder, suffix)
+                results = self._processes.derive(job, alone, anew, lambda dataset: 0)
+            for dataset, tree in results:
+                trees[dataset] = tree
+                kept.put(dataset, states[dataset], pack_record({_TREE: tree}))
+        return {feed.dataset: msgspec.msgpack.decode(trees[feed.dataset], type=RowTree) for feed in FEEDS}
 
     def update(self, *, attest: bool = True) -> None:
         store = self._store

@@ -131,7 +131,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
     sources = load_sources(settings.home)
     store = open_fresh_store(settings)
     processes = _worker_processes(settings, store)
-    log = EditionLogWriter(settings, store)
+    log = EditionLogWriter(settings, store, processes)
     take_pushed_logs(store, settings.home, parse_witnesses(settings.log_witnesses))
     with open_ledger(settings) as ledger:
         inputs = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)

@@ -114,6 +114,10 @@ class Datastore:
         self._states.forget_missing()
         return EditionReader(folder, self._opened, self._signed_seal(edition), check_all=check_all)
 
+    def sealed_folder(self, edition: str) -> tuple[Path, str | None]:
+        """Its folder and seal, with which another process opens it (`EditionReader`)."""
+        return self._folder_of(edition), self._signed_seal(edition)
+
     def manifest(self, edition: str) -> Manifest:
         """The sealed manifest; reads no other file. Raises EditionError."""
         folder = self._folder_of(edition)

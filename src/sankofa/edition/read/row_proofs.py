@@ -11,10 +11,11 @@ import re
 from binascii import b2a_base64
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import cache
-from hashlib import blake2b, sha256
+from contextlib import closing, contextmanager, suppress
+from functools import cache, partial
+from hashlib import blake2b
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -26,9 +27,11 @@ from sankofa.edition.read.changes import FEEDS, Feed, RowsByName, identified
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.yield_points import YieldPoints, in_thread_if_large
 from sankofa.engines.block_file import BoundedCache
+from sankofa.engines.checked_file import FileStates
+from sankofa.engines.edition_reader import EditionReader, OpenParts
 from sankofa.engines.record_file import RecordFile, pack_record
 from sankofa.model.days import FOREVER, parse_day
-from sankofa.model.signed_notes import HASH_BYTES, inclusion_path, joined_root, levels_above, root_of
+from sankofa.model.signed_notes import HASH_BYTES, LEAF, inclusion_path, joined_root, levels_above, root_of
 
 SALT_BYTES: Final = 16
 _GROUP: Final = 64
@@ -37,6 +40,8 @@ _TENDERS_AT_ONCE: Final = 4096
 _FIRST_KEYS: Final = 8
 _KEYS_AT_ONCE: Final = 4096
 _LEAVES: Final = "leaves"
+_KEPT_FROM: Final = 8 * HASH_BYTES
+"""Leaves of fewer rows take as long to find as to hash again."""
 _LATER: Final = ("superseded_at", "superseding_record_ref")
 """Fields that change with a later figure; the row counts as the same."""
 _NEGATIVE_ZERO: Final = (b"-0,", b"-0}", b"-0]")
@@ -145,7 +150,12 @@ def salts_of(rows: Sequence[bytes], secret: bytes) -> list[bytes]:
 
 
 def leaves_of(rows: Sequence[bytes], salts: Sequence[bytes]) -> list[bytes]:
-    return [sha256(b"\x00" + salt + row).digest() for row, salt in zip(rows, salts, strict=True)]
+    leaves = []
+    for row, salt in zip(rows, salts, strict=True):
+        leaf = LEAF.copy()  # cheaper than a new one
+        leaf.update(salt + row)
+        leaves.append(leaf.digest())
+    return leaves
 
 
 def split_rows(rows: bytes) -> list[bytes]:
@@ -220,7 +230,7 @@ async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: RecordFile
     async for key, digest in keys_of(feed, edition):
         stored = kept.carry(key, digest) if kept is not None and digest else None
         known = await _leaves(edition, feed, secret, key) if stored is None else stored.part(_LEAVES)
-        if kept is not None and stored is None:
+        if kept is not None and stored is None and len(known) >= _KEPT_FROM:
             kept.put(key, digest, pack_record({_LEAVES: known}))
         own = len(known) // size
         refs.append(known[own * HASH_BYTES :])
@@ -233,6 +243,20 @@ async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: RecordFile
     if pending:
         groups.append(joined_root(pending))
     return RowTree(count, b"".join(groups), starts, b"".join(refs), secret, _GROUP)
+
+
+@contextmanager
+def hashing(folder: Path, seal: str | None, *how: Any) -> Iterator[Callable[[str], tuple[str, bytes]]]:
+    """Hashes the rows of datasets in a process of its own; see `hashed`."""
+    with closing(Edition(folder.name, EditionReader(folder, OpenParts(FileStates()), seal))) as edition:
+        yield partial(hashed, edition, *how)
+
+
+def hashed(edition: Edition, secret: bytes, leaves: Path, suffix: str, dataset: str) -> tuple[str, bytes]:
+    """The encoded tree over the rows of a dataset. The folder `leaves` has a file for each dataset."""
+    with RecordFile(leaves / f"{dataset}.{suffix}").writing() as kept:
+        tree = asyncio.run(row_tree(edition, feed_of(dataset), secret, kept))
+    return dataset, msgspec.msgpack.encode(tree)
 
 
 def _ref(row: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Worker processes of a publication: they derive issuers and macro columns.
+"""Worker processes of a publication: they derive issuers and macro columns, and hash rows.
 
 They start once, for the first task that is large enough, and always end with the publication. A worker is
 given a few tasks at a time and sends back one result for each.
