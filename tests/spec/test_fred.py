@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import requests
@@ -137,27 +138,98 @@ class Reader(FredReader):  # type: ignore[misc]
         return f"{self.root}/graph/fredgraph.csv"
 
 
-def test_units_and_frequencies_use_the_values_known_on_the_day(live: LiveServer, token: str) -> None:
-    def ask(**parameters: str) -> dict[str, str]:
-        query = {"series_id": "CPI.KE", "file_type": "json", "api_key": token, **parameters}
-        body = requests.get(f"{live.url}/fred/series/observations", query, timeout=60).json()
-        return {row["date"]: row["value"] for row in body["observations"]}
+UNITS = {
+    "lin": lambda now, before, year, n: now,
+    "chg": lambda now, before, year, n: now - before,
+    "ch1": lambda now, before, year, n: now - year,
+    "pch": lambda now, before, year, n: (now / before - 1) * 100,
+    "pc1": lambda now, before, year, n: (now / year - 1) * 100,
+    "pca": lambda now, before, year, n: ((now / before) ** n - 1) * 100,
+    "cch": lambda now, before, year, n: (np.log(now) - np.log(before)) * 100,
+    "cca": lambda now, before, year, n: (np.log(now) - np.log(before)) * 100 * n,
+    "log": lambda now, before, year, n: np.log(now),
+}
+"""As FRED documents its units: `n` is the number of observations per year."""
 
+
+def observations(live: LiveServer, token: str, series: str, at: str = "", **parameters: str) -> list[Any]:
+    query = {"series_id": series, "file_type": "json", "api_key": token, **parameters}
+    answer = requests.get(f"{live.url}{at}/fred/series/observations", query, timeout=60)
+    return list(answer.json().get("observations", []))
+
+
+def shown(rows: list[Any]) -> dict[str, float]:
+    return {row["date"]: math.nan if row["value"] == "." else float(row["value"]) for row in rows}
+
+
+@pytest.mark.rule("DIAL-1")
+@pytest.mark.parametrize(("series", "n"), [("CPI.KE", 12), ("GDP.ZA", 4), ("FX.USD.NGN", 260)])
+def test_units_and_frequencies_use_the_values_known_on_the_day(
+    live: LiveServer, key: str, token: str, series: str, n: int
+) -> None:
     for day in ("2023-08-15", "2024-06-30"):
         own = {"realtime_start": day, "realtime_end": day}
-        plain = {at: math.nan if v == "." else float(v) for at, v in ask(**own).items()}
-        series = pd.Series(plain)
-        changes = ask(**own, units="chg")
-        for at, before in zip(list(plain)[1:], list(plain), strict=False):
-            change = plain[at] - plain[before]
-            assert changes[at] == "." if math.isnan(change) else float(changes[at]) == pytest.approx(change)
-        series.index = pd.to_datetime(series.index)
+        values = pd.Series(known(live, key, series, date.fromisoformat(day)), dtype=float).sort_index()
+        values.index = pd.to_datetime(values.index)
+        # the value of the same month, or of the same day, a year before
+        same_time = [values.index.year * 100 + values.index.month, values.index][n == 260]
+        ago = [at - 100 if n < 260 else at - pd.DateOffset(years=1) for at in same_time]
+        year = [dict(zip(same_time, values, strict=True)).get(at, math.nan) for at in ago]
+        for units, compute in UNITS.items():
+            with np.errstate(all="ignore"):
+                expected = compute(values, values.shift(1), np.array(year), n)
+            expected = expected.where(np.isfinite(expected))
+            expected.index = expected.index.strftime("%Y-%m-%d")
+            for sent in (
+                observations(live, token, series, **own, units=units),
+                observations(live, token, series, f"/at/{day}", units=units),
+            ):
+                assert shown(sent) == pytest.approx(expected.to_dict(), nan_ok=True, abs=1e-5), units
         for method, rule in (("avg", "mean"), ("sum", "sum"), ("eop", "last")):
-            by_quarter = ask(**own, frequency="q", aggregation_method=method)
-            expected = getattr(series.dropna().groupby(series.dropna().index.to_period("Q")), rule)()
-            assert {at: float(v) for at, v in by_quarter.items() if v != "."} == pytest.approx(
-                {str(period.start_time.date()): float(v) for period, v in expected.items()}
-            )
+            for frequency, period in (("q", "Q"), ("a", "Y"))[n == 4 :]:
+                by_period = getattr(values.dropna().groupby(values.dropna().index.to_period(period)), rule)()
+                sent = observations(
+                    live, token, series, **own, frequency=frequency, aggregation_method=method
+                )
+                assert {at: value for at, value in shown(sent).items() if value == value} == pytest.approx(
+                    {str(one.start_time.date()): float(value) for one, value in by_period.items()},
+                    abs=1e-5,
+                )
+
+
+@pytest.mark.rule("DIAL-1")
+@pytest.mark.parametrize("series", KEYS)
+@pytest.mark.parametrize(
+    "asked", [{}, {"units": "pch"}, {"units": "ch1"}, {"frequency": "a", "aggregation_method": "eop"}]
+)
+def test_a_row_of_a_real_time_period_holds_on_each_of_its_days_and_on_no_other(
+    live: LiveServer, token: str, series: str, asked: dict[str, str]
+) -> None:
+    since, until = "2023-02-01", "2024-12-31"
+    every = observations(live, token, series, realtime_start=since, realtime_end=until, **asked)
+    assert all(since <= row["realtime_start"] <= row["realtime_end"] <= until for row in every)
+    for day in map(str, days()):
+        on_day = [row for row in every if row["realtime_start"] <= day <= row["realtime_end"]]
+        one = observations(live, token, series, realtime_start=day, realtime_end=day, **asked)
+        assert [(row["date"], row["value"]) for row in on_day] == [
+            (row["date"], row["value"]) for row in one
+        ], day
+        inside = observations(live, token, series, f"/at/{day}", **asked)
+        assert [row["value"] for row in inside] == [row["value"] for row in one]
+    # the same values by vintage date: each in the row of its day
+    ever = observations(live, token, series, realtime_start="1776-07-04", realtime_end="9999-12-31", **asked)
+    cells = [
+        (row["date"], name[-8:], value)
+        for row in observations(live, token, series, output_type="3", **asked)
+        for name, value in row.items()
+        if name != "date"
+    ]
+    assert sorted(cells) == sorted(
+        (row["date"], row["realtime_start"].replace("-", ""), row["value"]) for row in ever
+    )
+    first = {row["date"]: (row["realtime_start"], row["value"]) for row in reversed(ever)}
+    initial = observations(live, token, series, output_type="4", **asked)
+    assert {row["date"]: (row["realtime_start"], row["value"]) for row in initial} == first
 
 
 def test_values_by_vintage_date_and_errors_have_the_requested_format(

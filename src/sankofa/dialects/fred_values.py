@@ -144,7 +144,6 @@ _WEEKDAYS: Final = ("wem", "wetu", "wew", "weth", "wef", "wesa", "wesu")
 AGGREGATIONS: Final = ("d", "w", *_WEEKDAYS, "m", "q", "sa", "a")
 _ORDER: Final = ("d", "w", "m", "q", "sa", "a")
 UNITS: Final = ("lin", "chg", "ch1", "pch", "pc1", "pca", "cch", "cca", "log")
-_DIGITS: Final = Decimal("0.00001")
 
 LAST_DAY: Final = date(9999, 12, 31)
 _MOST_CELLS: Final = limit("values by vintage date in FRED's form", 1_000_000, "values", "400")
@@ -256,8 +255,8 @@ def _relative(units: str, now: float, before: float, a_year: int) -> float:
     return (math.log(now) - math.log(before)) * 100 * (a_year if units == "cca" else 1)
 
 
-def _rounded(value: float) -> Decimal:
-    return Decimal(value).quantize(_DIGITS) if math.isfinite(value) else Decimal(0)
+def _rounded(value: float) -> Decimal | None:
+    return Decimal(f"{value:.5f}") if math.isfinite(value) else None
 
 
 class RealTimePeriod(NamedTuple):
