@@ -28,14 +28,14 @@ INSTALL := tools/install.py
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --only-binary :all: --no-header --no-emit-index-url $(ARGS)
 
-# Tests write hundreds of small editions, each synced: in memory where there is room, unless TMPDIR says where.
+# Tests write and sync hundreds of small editions: in memory if there is room, unless TMPDIR is set.
 IN_MEMORY = $(shell test -z "$$TMPDIR" && test "$$(df -kP /dev/shm 2>/dev/null | awk 'END { print int($$4) }')" -gt 6000000 \
     && echo TMPDIR=/dev/shm)
 
-# Two for each core: many tests wait, for a store that is frozen, a window that ends or a world that another makes.
+# Two per core, because many tests wait: for a frozen store, the end of a window or a world that another process builds.
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) \* 2)
 
-# Bytecode is kept even where the environment says not to: hundreds of processes would compile the same files.
+# Write bytecode even if the environment forbids it: otherwise hundreds of processes would compile the same files.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PROCESSES) --maxprocesses 9 --dist loadfile \
     --no-loadscope-reorder --max-worker-restart 1 --durations 10 --durations-min 0.5
 
@@ -53,22 +53,22 @@ serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (s
 	@$(BIN)/sankofa $(WORLD) --if-empty
 	@$(BIN)/sankofa serve --sign-in --host $(HOST) --port $(PORT) --workers $(WORKERS)
 
-test: $(DEV) ## run the tests but those marked deep; ARGS are passed to pytest
+test: $(DEV) ## run the tests except those marked deep; ARGS are passed to pytest
 	$(PYTEST) $(ARGS)
 
-test-all: $(DEV) ## every test, and more rounds of each, about 20 minutes
+test-all: $(DEV) ## every test in more rounds, about 20 minutes
 	TEST_ALL_ROUNDS=1 $(PYTEST) $(ARGS)
 
 test-fast: $(DEV) ## the unit tests and tests/spec on files alone, the fast part
 	TEST_ENGINES=files TEST_EXAMPLES=10 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
-# One process: what is measured in milliseconds would be measured beside another test.
-torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures of docs/explanation/reliability.md. ARGS are passed to pytest
+# One process: a parallel test would disturb figures in milliseconds.
+torture: $(DEV) ## all attacks and faults, over an hour; writes the figures of docs/explanation/reliability.md. ARGS are passed to pytest
 	rm -f build/torture.jsonl
 	TORTURE=1 TORTURE_RECORD=build/torture.jsonl PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest -m torture -o faulthandler_timeout=0 $(ARGS); \
 	    status=$$?; $(BIN)/python tools/reliability.py build/torture.jsonl && exit $$status
 
-# The parts need nothing of each other: `make -j2 check` runs two at a time.
+# The parts are independent: `make -j2 check` runs two at a time.
 check: check-code check-types check-generated openapi-lint ## lint, format, types, layers, docs, OpenAPI
 
 check-code: $(DEV)
@@ -92,10 +92,10 @@ docs: $(DEV) ## write docs/reference and the methods of the client from the code
 	$(BIN)/python -m tools.reference
 	$(BIN)/python tools/client.py
 
-snapshots: $(DEV) ## write the OpenAPI snapshot and the example answers again; ARGS are passed to pytest
+snapshots: $(DEV) ## rewrite the OpenAPI snapshot and the example answers; ARGS are passed to pytest
 	UPDATE_SNAPSHOTS=1 $(IN_MEMORY) $(BIN)/pytest -n 0 tests/spec/test_openapi.py tests/client/test_examples.py $(ARGS)
 
-sbom: $(DEV) ## write docs/explanation/licences.md, and build/sbom.cdx.json: what is installed, with digests and licences
+sbom: $(DEV) ## write docs/explanation/licences.md and build/sbom.cdx.json: installed packages with digests and licences
 	$(BIN)/python tools/sbom.py
 
 openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and redocly
@@ -104,7 +104,7 @@ openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and r
 	$(BIN)/python $(LINT)/node.py spectral $(OPENAPI)
 	$(BIN)/python $(LINT)/node.py redocly $(OPENAPI)
 
-foreign: $(FOREIGN) ## create .venv-foreign with other people's clients, which the dialects are tested with
+foreign: $(FOREIGN) ## create .venv-foreign with other people's clients, to test the dialects
 
 bench: $(DEV) $(PEERS) ## run the benchmarks; the peers live in .venv-bench
 	$(BIN)/python -m bench $(ARGS)
@@ -116,23 +116,23 @@ lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrad
 	$(COMPILE) pyproject.toml --extra xbrl -c requirements/dev.txt -o requirements/xbrl.txt
 	$(COMPILE) --group bench -o requirements/bench.txt
 	$(COMPILE) --no-binary jsonpath-rw --emit-build-options --group foreign -o requirements/foreign.txt
-	sed -i '/^--only-binary/d' requirements/foreign.txt # which would take back what the line before allows
+	sed -i '/^--only-binary/d' requirements/foreign.txt # otherwise it would override the line before
 	$(COMPILE) --group installer -c requirements/dev.txt -o requirements/installer.txt
 	$(BIN)/python $(LINT)/node.py lock
 
-clean: ## remove everything the targets made, data in var/ excepted
+clean: ## remove everything the targets made, except data in var/
 	rm -rf .venv .venv-bench .venv-foreign $(LINT)/node_modules build clients/python/build dist src/*.egg-info
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
-# A stamp is touched last, so an interrupted install is begun again.
+# A stamp is touched last, so an interrupted install starts again.
 
 define create-venv
 	@test -n "$(PYTHON)" || { echo "Sankofa needs Python 3.11 or newer; name one with PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null && $(PYTHON) -m venv --without-pip $(1) || { echo "$(PYTHON) cannot create $(1); on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 endef
 
-# What a start imports is compiled once, also where the environment says to write no bytecode: else every start would.
+# Compile the imports of a start once, even if the environment forbids bytecode: otherwise every start would.
 $(RUNTIME): requirements/runtime.txt pyproject.toml
 	$(call create-venv,.venv)
 	@echo "installing the locked dependencies into .venv"

@@ -1,5 +1,5 @@
--- Cycles over the requests of a file (one per line: a path, then after a tab the body of a POST where
--- there is one) and prints what was measured as one line of JSON. Headers come from wrk -H.
+-- Cycles over the requests of a file (one per line: a path, and for a POST a tab and its body), and prints
+-- the results as one line of JSON. Headers come from wrk -H.
 local requests, at = {}, 0
 
 function init(args)

@@ -12,8 +12,8 @@ CREATE TABLE IF NOT EXISTS capture (
     counts         TEXT NOT NULL
 ) /* clustered */;
 
--- A file that was read and said nothing new, under a number of its own among the captures: once the file that said
--- the same before it is withdrawn, this one gives the rows.
+-- A file with nothing new, with its own number among the captures. If the earlier file with the same rows is
+-- withdrawn, this one gives the rows.
 CREATE TABLE IF NOT EXISTS unchanged_file (
     capture_id     BIGINT NOT NULL PRIMARY KEY,
     source_id      TEXT NOT NULL,
@@ -23,9 +23,9 @@ CREATE TABLE IF NOT EXISTS unchanged_file (
     license_class  TEXT NOT NULL
 ) /* clustered */;
 
--- The figures that a file reports of a subject and its source had not told before: how many, and by column their
--- distinct texts and the number of the text of each: [[texts, numbers], ...] (ledger.facts). available_at is '' where
--- the source evidences no day: the day of capture then stands for it, and ingesting the file again does not move it.
+-- The figures of a subject that a file adds to its source: how many, and by column their distinct texts and the
+-- number of the text of each: [[texts, numbers], ...] (ledger.facts). available_at is '' if the source evidences no
+-- day: the day of capture then replaces it, and ingesting the file again does not change it.
 CREATE TABLE IF NOT EXISTS fact (
     subject    TEXT NOT NULL,
     source_id  TEXT NOT NULL,
@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS acceptance (
     PRIMARY KEY (subject, document, instant, source_id)
 ) /* clustered */;
 
--- What a source said of an organisation, from `effective` until its next record of the same subject.
+-- A source's record of an organisation, valid from `effective` until its next record of the same subject.
 CREATE TABLE IF NOT EXISTS entity_record (
     subject    TEXT NOT NULL,
     source_id  TEXT NOT NULL,
@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS withheld (
     PRIMARY KEY (subject_hmac, source_id)
 ) /* clustered */;
 
--- An identifier belongs to a subject, says a source, until it says otherwise of the same identifier.
+-- An identifier belongs to a subject according to a source, until the source assigns it to another.
 CREATE TABLE IF NOT EXISTS link (
     identifier TEXT NOT NULL,
     source_id  TEXT NOT NULL,
@@ -76,8 +76,8 @@ CREATE TABLE IF NOT EXISTS link (
     PRIMARY KEY (identifier, source_id, effective, subject)
 ) /* clustered */;
 
--- The days on which an identifier belonged to a subject, both included, says a source; what it said last of the spell
--- that begins on a day counts. The last day is '' while it does; the first is '' where the source does not say.
+-- The first and last day on which an identifier belonged to a subject according to a source. Of several rows with one
+-- first day the latest counts. The last day is '' while it belongs; the first is '' if the source gives none.
 CREATE TABLE IF NOT EXISTS spell (
     identifier TEXT NOT NULL,
     source_id  TEXT NOT NULL,
@@ -90,8 +90,8 @@ CREATE TABLE IF NOT EXISTS spell (
     PRIMARY KEY (identifier, source_id, subject, first_day, effective)
 ) /* clustered */;
 
--- An OCDS release as cleaned at the door. The same (ocid, release_id, release_date) with other content is a
--- correction: both stay, and the one of the highest number is served. Not clustered: the rows are long.
+-- A cleaned OCDS release. The same (ocid, release_id, release_date) with other content is a correction: both stay, and
+-- the one with the highest number is served. Not clustered, because the rows are long.
 CREATE TABLE IF NOT EXISTS release (
     ocid         TEXT NOT NULL,
     release_id   TEXT NOT NULL,
@@ -111,7 +111,7 @@ CREATE TABLE IF NOT EXISTS release (
 CREATE INDEX IF NOT EXISTS release_order
     ON release (country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC);
 
--- A party of releases. No row without a name and the evidence that it names an organisation.
+-- A party of releases. Every row has a name and the evidence that it names an organisation.
 CREATE TABLE IF NOT EXISTS party (
     party_id     TEXT NOT NULL,
     name         TEXT NOT NULL CHECK (name <> ''),
@@ -122,7 +122,7 @@ CREATE TABLE IF NOT EXISTS party (
     PRIMARY KEY (party_id)
 ) /* clustered */;
 
--- Parties that were not established to be organisations: a keyed hash, never a name.
+-- Parties without evidence that they are organisations: a keyed hash, never a name.
 CREATE TABLE IF NOT EXISTS withheld_party (
     party_hmac TEXT NOT NULL,
     source_id  TEXT NOT NULL,
@@ -130,9 +130,8 @@ CREATE TABLE IF NOT EXISTS withheld_party (
     PRIMARY KEY (party_hmac, source_id)
 ) /* clustered */;
 
--- What one table changed of one indicator in one country, against what its source said before, by year:
--- {"2020":"1.5"}; empty where a value was withdrawn, null where the table no longer has the year. Millions of
--- values are some hundred thousand rows.
+-- The values by year that a table changed in its source, for one indicator in one country: {"2020":"1.5"}. A value is
+-- empty if it was withdrawn, null if the table no longer has the year. Millions of values take some 100,000 rows.
 CREATE TABLE IF NOT EXISTS annual (
     country    TEXT NOT NULL,
     indicator  TEXT NOT NULL,
@@ -144,7 +143,7 @@ CREATE TABLE IF NOT EXISTS annual (
     PRIMARY KEY (country, indicator, capture_id, part)
 ) /* clustered */;
 
--- What an indicator is called, from a capture on.
+-- The name of an indicator, from a capture on.
 CREATE TABLE IF NOT EXISTS indicator (
     indicator  TEXT NOT NULL,
     capture_id BIGINT NOT NULL,
@@ -152,7 +151,7 @@ CREATE TABLE IF NOT EXISTS indicator (
     PRIMARY KEY (indicator, capture_id)
 ) /* clustered */;
 
--- What the metadata of its source call a series or an indicator, and its unit, from a capture on; empty where they do not say.
+-- The name and unit of a series or indicator in its source's metadata, from a capture on; empty if not given.
 CREATE TABLE IF NOT EXISTS series_info (
     code       TEXT NOT NULL,
     capture_id BIGINT NOT NULL,
@@ -161,8 +160,8 @@ CREATE TABLE IF NOT EXISTS series_info (
     PRIMARY KEY (code, capture_id)
 ) /* clustered */;
 
--- What one document told of one series and its source had not told before, in the order of the document:
--- [[date, day it became public, value, unit, place in the document], ...]; the value is empty where it was withdrawn.
+-- The values of a series that a document adds to its source, in the order of the document:
+-- [[date, day it became public, value, unit, location in the document], ...]; the value is empty if it was withdrawn.
 CREATE TABLE IF NOT EXISTS series (
     series      TEXT NOT NULL,
     series_type TEXT NOT NULL,
@@ -176,8 +175,8 @@ CREATE TABLE IF NOT EXISTS series (
     PRIMARY KEY (series, series_type, frequency, country, capture_id, part)
 ) /* clustered */;
 
--- What was withdrawn of a source, and why. It has a number of its own among the captures, begins the next generation
--- of its source (ledger.generations), and names in `withdrawn` the files: [[capture_id, file_name, sha256, observed_at], ...].
+-- A withdrawal and its reason. It has its own number among the captures, starts the next generation of its source
+-- (ledger.generations), and lists the files in `withdrawn`: [[capture_id, file_name, sha256, observed_at], ...].
 CREATE TABLE IF NOT EXISTS withdrawal (
     capture_id  BIGINT NOT NULL PRIMARY KEY,
     source_id   TEXT NOT NULL,
@@ -190,15 +189,15 @@ CREATE TABLE IF NOT EXISTS withdrawal (
     withdrawn   TEXT NOT NULL
 ) /* clustered */;
 
--- A capture that was taken again after a withdrawal, and the first capture of the same file, in whose place it stands.
+-- A repeated capture after a withdrawal, and the first capture of the same file, which it replaces.
 CREATE TABLE IF NOT EXISTS recapture (
     capture_id BIGINT NOT NULL PRIMARY KEY,
     stands_for BIGINT NOT NULL
 ) /* clustered */;
 
--- What was appended, in the order it was: one row for each capture, and one for each row that belongs to none (then
--- capture_id is 0). content has by table the sum of the digests of its rows; chain is a keyed digest of this row and of
--- the chain before it, so that a capture that is missing, altered or out of its order shows (ledger.seals).
+-- Everything appended, in order: one row for each capture, and one for each row without a capture (capture_id is 0).
+-- content has by table the sum of the digests of its rows. chain is a keyed digest of this row and of the previous
+-- chain, so a missing, altered or misplaced capture shows (ledger.seals).
 CREATE TABLE IF NOT EXISTS seal (
     position   BIGINT NOT NULL PRIMARY KEY,
     capture_id BIGINT NOT NULL,

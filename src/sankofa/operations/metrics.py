@@ -217,8 +217,8 @@ _PANEL_BASIS: dict[str, JsonSchema] = {
 
 _SIGNAL_FOR_AGENTS = AgentView(
     description=f"""\
-One published signal panel, whole, under `observations`: {", ".join(panels())}. 100 rows where `limit` is
-omitted; go on with `cursor`. get_procurement_demand filters.
+One published signal panel, whole, under `observations`: {", ".join(panels())}. 100 rows if `limit` is
+omitted; continue with `cursor`. get_procurement_demand filters.
 Example: {{"signal_key":"macro-momentum","limit":20}}""",
     narrow_by=("limit",),
 )

@@ -6,7 +6,7 @@
     ? window.trustedTypes.createPolicy("sankofa", { createHTML: (html) => html })
     : { createHTML: (html) => html };
 
-  // The one place where markup enters a page: a part of a page that our server wrote, with everything escaped.
+  // Only here does markup enter a page: a part that our server rendered, with everything escaped.
   const put = (place, html) => { place.innerHTML = policy.createHTML(html); };
 
   const fetchPart = async (address, part, signal) => {
@@ -90,7 +90,7 @@
     dialog.showModal();
   };
 
-  // A picture of a chart as the page shows it, in pixels.
+  // Save a chart as pixels, as the page shows it.
   const savePng = async (button) => {
     const answer = await fetch(button.dataset.svg);
     const address = URL.createObjectURL(new Blob([await answer.text()], { type: "image/svg+xml" }));
@@ -114,7 +114,7 @@
     image.src = address;
   };
 
-  // Try-it forms: the call under the visitor's own key, which only they type.
+  // Try-it forms: call with the visitor's own key, which they type in.
   const tryCall = async (form) => {
     const path = form.dataset.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(form.elements[name].value));
     const query = new URLSearchParams();
@@ -129,7 +129,7 @@
     shown.textContent = `GET ${url}\n${answer.status}\n\n${body.slice(0, 20000)}`;
   };
 
-  // Tables that can be put into another order, by a button in each heading.
+  // Sortable tables, with a button in each heading.
   const startSort = (table) => {
     const body = table.tBodies[0];
     const value = (row, column) => {
@@ -160,7 +160,7 @@
     });
   };
 
-  // The edition a page was last seen in is kept by the browser alone, for the link to what changed since.
+  // Only the browser remembers the edition last seen on a page, for the link to the changes since.
   for (const link of document.querySelectorAll("a[data-seen]")) {
     try {
       const key = `seen:${location.pathname}`;
@@ -198,7 +198,7 @@
     const link = [...document.links].find(leads);
     if (link || location.search) location.replace(link ? link.href : location.pathname + location.hash);
   }
-  // The lines of a command that is running; the page without a script has a link to look again.
+  // The output of a running command; without scripts the page has a link to reload.
   const log = document.querySelector("pre[data-events]");
   if (log) {
     const events = new EventSource(log.dataset.events);
