@@ -184,7 +184,9 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
                 observations(live, token, series, **own, units=units),
                 observations(live, token, series, f"/at/{day}", units=units),
             ):
-                assert shown(sent) == pytest.approx(expected.to_dict(), nan_ok=True, abs=1e-5), units
+                assert shown(sent) == pytest.approx(expected.to_dict(), nan_ok=True, rel=1e-9, abs=1e-5), (
+                    units
+                )
         for method, rule in (("avg", "mean"), ("sum", "sum"), ("eop", "last")):
             for frequency, period in (("q", "Q"), ("a", "Y"))[n == 4 :]:
                 by_period = getattr(values.dropna().groupby(values.dropna().index.to_period(period)), rule)()
@@ -193,6 +195,7 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
                 )
                 assert {at: value for at, value in shown(sent).items() if value == value} == pytest.approx(
                     {str(one.start_time.date()): float(value) for one, value in by_period.items()},
+                    rel=1e-9,
                     abs=1e-5,
                 )
 
