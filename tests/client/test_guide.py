@@ -30,7 +30,7 @@ def printed_by(step: str, server: LiveServer, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-def test_the_guide_prints_what_it_shows(server: LiveServer) -> None:
+def test_the_guide_prints_its_outputs(server: LiveServer) -> None:
     names: dict[str, Any] = {"__name__": "guide"}
     guide = list(steps("how-to/python-client.md", "run"))
     assert len(guide) > 5
@@ -50,6 +50,6 @@ def test_the_steps_of_the_guide_read_licensed_files(
         assert printed_by(step, server, {"__name__": "guide", "client": client}) == shown
 
 
-def test_the_guide_for_agents_prints_what_it_shows(server: LiveServer) -> None:
+def test_the_guide_for_agents_prints_its_outputs(server: LiveServer) -> None:
     ((step, shown),) = steps("how-to/agents.md", "run")
     assert printed_by(step, server, {"__name__": "guide"}) == shown

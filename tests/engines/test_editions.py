@@ -89,7 +89,7 @@ def test_an_abandoned_edition_leaves_nothing(engine: Engine) -> None:
     assert engine.leftovers() == []
 
 
-def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine) -> None:
+def test_keep_removes_unlisted_editions_and_rollback_is_one_step(engine: Engine) -> None:
     for edition in ("1", "2", "3", "4"):
         shelve(engine.store, edition)
         switch(engine.store, edition, keep=2)
@@ -129,7 +129,7 @@ def test_a_damaged_edition_is_refused_by_name(engine: Engine, damage: str, messa
 
 
 @pytest.mark.parametrize("name", ["nowhere", "", "..", "a/b", 'a"b', "a b", "x" * 200, "a\0"])
-def test_a_folder_that_is_no_edition_is_refused(engine: Engine, name: str) -> None:
+def test_a_folder_without_an_edition_is_refused(engine: Engine, name: str) -> None:
     with pytest.raises(EditionError):
         engine.store.open(name)
 

@@ -53,7 +53,7 @@ def test_an_object_is_read_whole_and_from_any_byte(objects: ObjectDestination, t
         assert streamed(objects, "pool/ab/large", start, len(LARGE)) == LARGE[start:]
 
 
-def test_a_missing_object_is_told_apart_from_a_failure(objects: ObjectDestination) -> None:
+def test_a_missing_object_is_distinguished_from_a_failure(objects: ObjectDestination) -> None:
     for _ in range(2):  # also once others exist
         with pytest.raises(ObjectMissing):
             objects.read("nothing", 10)

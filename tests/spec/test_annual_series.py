@@ -123,7 +123,7 @@ def test_an_annual_series_is_listed_with_its_country_and_family(asked: Asked) ->
     assert rows
 
 
-def test_a_table_without_a_day_in_its_name_is_no_series(asked: Asked) -> None:
+def test_a_table_without_a_day_in_its_name_is_not_a_series(asked: Asked) -> None:
     assert shown(asked, "series=WDI:FP.CPI.TOTL.ZG:NGA") == []
     assert shown(asked, "country=NG&indicator=FP.CPI.TOTL.ZG")
 

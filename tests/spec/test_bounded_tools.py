@@ -244,7 +244,7 @@ def test_by_default_no_page_of_another_site_may_read_an_answer(server: LiveServe
 
 @pytest.mark.rule("CORS-1")
 @pytest.mark.parametrize("path", [PATH, "/v1/status", "/openapi.json", "/mcp", "/v1/export/files/x.parquet"])
-def test_the_preflight_of_an_allowed_page_says_what_it_may_send(open_to_app: LiveServer, path: str) -> None:
+def test_the_preflight_of_an_allowed_page_lists_allowed_headers(open_to_app: LiveServer, path: str) -> None:
     method = "POST" if path == "/mcp" else "GET"
     answer = preflight(open_to_app, path, APP, method)
     assert answer.status_code == 204

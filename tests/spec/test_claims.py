@@ -99,7 +99,7 @@ def said(part: str, year: int) -> list[str]:
 
 
 @pytest.mark.rule("CLM-1", "CLM-4")
-def test_parts_of_a_financial_year_are_told_from_each_other(
+def test_parts_of_a_financial_year_are_distinguished(
     starter_part_server: LiveServer,
 ) -> None:
     """The year of MiX ends in March. A figure of one part supports no claim about another."""

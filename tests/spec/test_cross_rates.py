@@ -112,7 +112,7 @@ def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.both_engines
 @pytest.mark.rule("XR-1", "XR-2", "XR-3")
-def test_a_rate_is_the_exact_quotient_of_what_was_known_of_both_on_the_day(asked: Asked) -> None:
+def test_a_rate_is_the_exact_quotient_of_both_rates_known_on_the_day(asked: Asked) -> None:
     answers = 0
     for as_of in [FIRST - timedelta(days=1), *(FIRST + timedelta(days=n) for n in range(25))]:
         whole = asked.get("/v1/cross-rates", base="NGN", quote="KES", as_of=as_of, limit=1000)

@@ -205,7 +205,7 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
 @pytest.mark.parametrize(
     "asked", [{}, {"units": "pch"}, {"units": "ch1"}, {"frequency": "a", "aggregation_method": "eop"}]
 )
-def test_a_row_of_a_real_time_period_holds_on_each_of_its_days_and_on_no_other(
+def test_a_row_of_a_real_time_period_is_valid_exactly_on_its_days(
     live: LiveServer, token: str, series: str, asked: dict[str, str]
 ) -> None:
     since, until = "2023-02-01", "2024-12-31"

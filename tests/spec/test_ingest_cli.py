@@ -271,7 +271,7 @@ def test_a_withheld_person_is_never_written_to_disk(home: Path, tmp_path: Path) 
         assert text not in done.stdout + done.stderr
 
 
-def test_the_help_of_every_command_says_what_it_does(home: Path) -> None:
+def test_every_command_has_a_help_text(home: Path) -> None:
     helped = run(home, "--help").stdout
     for name in ("serve", "ingest", "publish", "sample", "keys", "sources", "editions", "status", "settings"):
         assert re.search(rf"^  {name} +\w", helped, re.M), name

@@ -117,7 +117,7 @@ def test_every_listed_status_can_occur(served: Served, operation: Operation) -> 
     ],
     ids=["two hosts", "no host", "long query", "large head"],
 )
-def test_pages_refuse_what_the_api_refuses(
+def test_pages_and_the_api_refuse_the_same_requests(
     server: LiveServer, path: str, fields: tuple[str, ...], query: str, status: int
 ) -> None:
     answer = exchange(server.port, request(f"{path}{query}", *fields, "Accept: text/html"))
@@ -136,7 +136,7 @@ def test_pages_refuse_what_the_api_refuses(
     ],
     ids=["two hosts", "long query", "large head"],
 )
-def test_mcp_refuses_what_the_api_refuses(
+def test_mcp_and_the_api_refuse_the_same_requests(
     server: LiveServer, fields: tuple[str, ...], query: str, status: int
 ) -> None:
     answer = exchange(server.port, request(f"/mcp{query}", *fields, "Content-Length: 0", method="POST"))

@@ -306,7 +306,7 @@ def test_pages_show_nothing_of_later_days(two: Two, trial: Trial) -> None:
 
 @pytest.mark.rule("LOCK-3")
 @pytest.mark.parametrize("day", [date(2024, 6, 30), CUT])
-def test_sources_and_coverage_count_what_was_known(two: Two, day: date) -> None:
+def test_sources_and_coverage_count_only_known_rows(two: Two, day: date) -> None:
     inside = f"/at/{day}/v1"
     covered = same(two, f"{inside}/coverage").json()["data"]
     pages = [same(two, f"{inside}/coverage?limit=3").json()]

@@ -137,7 +137,7 @@ def test_statuses_of_an_endpoint_are_those_listed_for_it(document: dict[str, Any
 
 @pytest.mark.rule("SPEC-3")
 @every("operation", SERVED, ids=IDS)
-def test_what_goes_beyond_the_specification_is_marked(document: dict[str, Any], operation: Operation) -> None:
+def test_extensions_of_the_specification_are_marked(document: dict[str, Any], operation: Operation) -> None:
     entry = document["paths"][operation.path]["get"]
     assert entry.get("x-sankofa-extension", False) is (operation.path in EXTENSIONS)
 

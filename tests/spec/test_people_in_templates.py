@@ -102,7 +102,7 @@ def test_a_number_not_known_as_a_persons_is_served(asked: Asked, entity: str, va
 
 
 @pytest.mark.rule("GATE-4", "GATE-8")
-def test_documents_and_locations_name_nobody(desk: Desk, asked: Asked) -> None:
+def test_documents_and_locations_contain_no_name(desk: Desk, asked: Asked) -> None:
     refs = {row["line_item"]: row["source_ref"] for row in figures(asked, LISTED)}
     assert refs == {
         "revenue": "figures:By Dr [withheld].pdf#p. 5",

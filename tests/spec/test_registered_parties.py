@@ -79,7 +79,7 @@ def test_a_number_leads_to_its_holder_however_its_register_is_spelled(market: As
 
 
 @pytest.mark.rule("ENT-5")
-def test_a_number_that_nobody_holds_makes_an_organisation(market: Asked) -> None:
+def test_a_number_without_a_known_owner_makes_an_organisation(market: Asked) -> None:
     first = supplier(market, "Lonely Sample Works (Pty) Ltd")
     second = supplier(market, "LONELY SAMPLE WORKS PROPRIETARY LIMITED")
     assert first["service_id"] == second["service_id"] == service_id(f"registry:ZA-CIPC:{FREE}")

@@ -57,7 +57,7 @@ told["frame"] = {index[-1]: float(value) for index, value in frame.items()}
 
 
 @pytest.mark.rule("DIA-7")
-def test_pysdmx_and_sdmx1_read_what_the_api_serves(server: LiveServer, paid_key: str) -> None:
+def test_pysdmx_and_sdmx1_read_the_values_of_the_api(server: LiveServer, paid_key: str) -> None:
     listed = run(server.home, "keys", "list", "--json")
     key_id = next(
         one["id"] for one in msgspec.json.decode(listed.stdout) if one["tier"] in ("starter", "professional")

@@ -184,7 +184,7 @@ def test_every_panel_answers_under_its_key_and_explains_itself(live: LiveServer,
         assert f"| {name} |" in page.text
 
 
-def test_momentum_of_a_series_uses_what_was_known_then(live: LiveServer, key: str) -> None:
+def test_momentum_of_a_series_uses_values_known_then(live: LiveServer, key: str) -> None:
     rows = ask(live, key, path="/v1/signals/macro-momentum")["observations"]
     assert [(r["date"], r["known_at"], r["value"], r["momentum_1p"]) for r in rows] == [
         ("2024-02-29", "2024-03-20", 102, Decimal("0.02")),

@@ -58,7 +58,7 @@ def test_rows_are_counted_as_they_are_served(server: LiveServer, paid_key: str) 
 
 
 @pytest.mark.rule("SRCS-2")
-def test_coverage_counts_what_the_endpoints_serve(server: LiveServer, paid_key: str) -> None:
+def test_coverage_counts_the_rows_that_endpoints_serve(server: LiveServer, paid_key: str) -> None:
     rows = rows_of(server, "/v1/coverage", paid_key)
     assert all(set(row) == COVERAGE_FIELDS for row in rows)
     order = [(r["sku"], r["country"] or "", r["source_id"], r["unit_of_count"]) for r in rows]

@@ -141,7 +141,7 @@ def test_every_path_parameter_and_page_that_a_message_names_exists() -> None:
 
 
 @pytest.mark.rule("ERR-9")
-def test_every_tool_and_argument_that_a_tool_tells_an_agent_to_use_exists() -> None:
+def test_every_tool_and_argument_that_a_tool_recommends_exists() -> None:
     tools = {one.tool: one for one in operations() if one.tool}
     wrong = []
     for name, one in tools.items():

@@ -131,7 +131,7 @@ def _copied() -> list[str]:
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze here")
-def test_units_are_what_systemd_understands() -> None:
+def test_systemd_accepts_the_units() -> None:
     done = subprocess.run(
         ["systemd-analyze", "verify", *UNITS], capture_output=True, text=True, check=False, timeout=60
     )

@@ -54,7 +54,7 @@ def test_the_rules_of_bandit_are_on_and_every_exception_has_a_reason() -> None:
                 assert re.search(r"# noqa: [A-Z0-9, ]+ - \w", line), f"{path}: {line}"
 
 
-def test_uv_looks_where_pip_is_told_to_look() -> None:
+def test_uv_uses_the_index_configured_for_pip() -> None:
     told = {
         "PIP_INDEX_URL": "https://packages.example/simple",
         "PIP_EXTRA_INDEX_URL": "https://one.example/simple https://two.example/simple",

@@ -157,7 +157,7 @@ def test_a_question_is_answered_within_three_clicks_of_the_first_page(site: Live
     assert len(answer.content) < 100_000
 
 
-def test_the_first_page_counts_what_the_list_of_editions_counts(site: LiveServer) -> None:
+def test_the_first_page_and_the_list_of_editions_count_the_same_rows(site: LiveServer) -> None:
     home = Html.of(site.http.get("/").text)
     (counts,) = [e for e in home.all("dl") if "numbers" in e.attributes.get("class", "")]
     numbers = re.findall(r"\d[\d,]*", counts.text)

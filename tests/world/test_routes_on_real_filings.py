@@ -123,7 +123,7 @@ def as_filed(lines: Lines, end: int) -> Filed:
     return Filed(rows, lines.filings)
 
 
-def test_every_line_item_of_real_filings_is_what_brute_force_finds(years: list[tuple[str, int, Lines]]):
+def test_every_line_item_of_real_filings_matches_brute_force(years: list[tuple[str, int, Lines]]):
     compared: Counter[str] = Counter()
     for name, end, lines in years[::4]:
         expected = line_items(sorted(ITEMS), as_filed(lines, end))
@@ -233,7 +233,7 @@ def as_told(path: Path) -> list[Told]:
 
 
 @pytest.mark.parametrize("number", REPLAYED)
-def test_a_day_of_a_real_registrant_shows_what_a_replay_of_it_shows(
+def test_a_day_of_a_real_registrant_matches_a_replay(
     world: BuildContext, shared_data: Path, number: str
 ) -> None:
     told = as_told(shared_data / "fundamentals" / "companyfacts-2021" / f"CIK{number}.json.gz")

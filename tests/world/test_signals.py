@@ -156,7 +156,7 @@ def test_a_closed_period_uses_only_releases_dated_by_then(tmp_path: Path, day: d
 # Series
 
 
-def test_momentum_compares_with_what_was_known_on_the_day(desk: Desk) -> None:
+def test_momentum_compares_with_values_known_on_the_day(desk: Desk) -> None:
     rows = [
         ("2024-01-31", "100", "i", "2024-02-15"),
         ("2024-01-31", "110", "i", "2024-03-10"),  # revised before February: used to compare

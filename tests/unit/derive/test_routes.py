@@ -118,7 +118,7 @@ def test_evidence_that_a_route_is_incomplete_closes_it(route: Route) -> None:
 
 
 @every("route", [r for r in ROUTES if r.confirm], ids=lambda r: f"{r.item}-{r.number}")
-def test_a_route_to_be_confirmed_is_closed_where_no_equation_holds(route: Route) -> None:
+def test_a_route_that_needs_confirmation_is_closed_if_no_equation_holds(route: Route) -> None:
     figures, _ = example(route, 0)
     own = route.terms[0].concept
     assert route.number not in values(filing({**figures, own: figures[own] + 1}), route.item)

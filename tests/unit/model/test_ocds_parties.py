@@ -156,7 +156,7 @@ def test_another_legal_name_is_kept_only_on_evidence_of_its_own() -> None:
         assert ("legalName" in body(release)["parties"][0].get("identifier", {})) is kept
 
 
-def test_the_number_of_somebody_else_at_an_organisation_is_cut_and_its_own_is_kept() -> None:
+def test_another_persons_number_at_an_organisation_is_cut_and_its_own_is_kept() -> None:
     for legal, number, kept in (
         ("Zoe Quist", {"scheme": "ZA-IDN", "id": "9001015009087"}, False),
         ("Acme (old)", {"scheme": "ZA-VAT", "id": "4001015009"}, True),

@@ -168,7 +168,7 @@ LEI = "529900T8BM49AURSDO55"
 
 
 @pytest.mark.rule("GATE-2")
-def test_an_lei_counts_only_where_its_record_is_held_and_is_no_sole_proprietor() -> None:
+def test_an_lei_counts_only_with_a_record_that_is_not_a_sole_proprietors() -> None:
     held = {LEI}
     assert org_evidence("Ubuntu", [("XI-LEI", LEI)], held.__contains__) == Evidence("lei", LEI)
     assert org_evidence("Ubuntu", [("lei", LEI.lower())], held.__contains__) == Evidence("lei", LEI)
@@ -190,7 +190,7 @@ def test_a_companys_number_in_a_companies_register_is_evidence(identifier: str) 
 
 @pytest.mark.rule("GATE-3")
 @every("identifier", NAMES["others_numbers"])
-def test_tax_numbers_business_names_and_peoples_numbers_are_no_evidence(identifier: str) -> None:
+def test_tax_numbers_business_names_and_peoples_numbers_prove_nothing(identifier: str) -> None:
     scheme, _, number = identifier.partition(":")
     assert org_evidence("Ubuntu", [(scheme, number)]) is None
 
@@ -303,7 +303,7 @@ def labelled(folder: Path) -> Iterator[tuple[str, bool]]:
 
 
 @pytest.mark.ci
-def test_of_the_labelled_names_no_person_is_served_and_most_clear_forms_are(shared_data: Path) -> None:
+def test_no_labelled_person_is_served_but_most_clear_forms_are(shared_data: Path) -> None:
     names = list(labelled(shared_data / "names"))
     assert len(names) > 7_000
     assert not [name for name, person in names if person and org_evidence(name)]

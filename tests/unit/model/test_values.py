@@ -176,7 +176,7 @@ def test_a_code_of_the_figi_standard_names_its_exchange(code: str, name: str) ->
 
 
 @every("code", ["US", "B3", "XT", "XJSE", "JSE", ""])
-def test_composites_platforms_and_other_codes_are_no_exchange_of_the_figi_standard(code: str) -> None:
+def test_composites_platforms_and_other_codes_are_not_exchanges_of_the_figi_standard(code: str) -> None:
     assert exchange_of_figi(code) is None
 
 

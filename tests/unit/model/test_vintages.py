@@ -86,7 +86,7 @@ def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
 @pytest.mark.rule("VINT-2")
 @settings(max_examples=rounds(30, 100, 200, here=12))
 @given(reports)
-def test_each_day_shows_in_each_mode_what_a_replay_shows(given: list[Report]) -> None:
+def test_each_day_matches_a_replay_in_each_mode(given: list[Report]) -> None:
     events = {END, *(date.fromordinal(r.available) for r in given)}
     for on in {event + timedelta(days=step) for event in events for step in (-1, 0, 1)}:
         for mode in MODES:
@@ -111,7 +111,7 @@ def test_the_intervals_of_the_latest_neither_overlap_nor_leave_a_gap(given: list
 
 
 @given(reports, reports)
-def test_what_is_reported_later_changes_no_day_before(given: list[Report], later: list[Report]) -> None:
+def test_later_reports_change_no_earlier_day(given: list[Report], later: list[Report]) -> None:
     since = [r._replace(available=r.available + 21) for r in later]
     for offset in range(-1, 21):
         for mode in MODES:

@@ -297,7 +297,7 @@ def test_a_databank_table_names_series_and_years_in_its_own_way(read: Read, writ
 
 
 @pytest.mark.rule("ADP-5")
-def test_a_page_of_the_api_keeps_every_digit_and_its_nulls_are_what_it_covers(read: Read, written: Written):
+def test_a_page_of_the_api_keeps_every_digit_and_its_nulls_are_covered_years(read: Read, written: Written):
     text = page(point("ZAF", "2022", None), point("ZAF", "2021", 0), point("ZAF", "2020", 1)).replace(
         '"value": 0,', '"value": 420886900000.12345678901,'
     )

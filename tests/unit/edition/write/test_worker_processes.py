@@ -39,7 +39,7 @@ def deriving() -> list[psutil.Process]:
     return [one for one in children if any("spawn_main" in word for word in one.cmdline())]
 
 
-def test_work_in_the_background_uses_the_processes_while_this_one_goes_on() -> None:
+def test_background_work_uses_the_processes_while_this_one_continues() -> None:
     results: list[int] = []
     with WorkerProcesses(2, 1, no_ledger) as processes:
         done = processes.in_background(
