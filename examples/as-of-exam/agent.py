@@ -1,17 +1,18 @@
 """Sit the exam: a small agent that answers each question with the tools of the MCP server, and its score.
 
-    python examples/as-of-exam/agent.py KEY [URL] [--without-the-day]
+    python examples/as-of-exam/agent.py KEY [--url URL] [--without-the-day] [--answers FILE]
 
 It reads the question, calls one or two tools and takes the figure from the answer. It never names a day:
 inside `/at/DAY/mcp` it cannot see beyond it. `--without-the-day` asks `/mcp` instead, as an agent does that
 forgot the date. Needs `mcp`, which brings httpx2.
 """
 
+import argparse
 import asyncio
 import json
 import re
-import sys
-from collections import Counter, defaultdict
+import runpy
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,10 @@ QUESTIONS = Path(__file__).with_name("questions.jsonl")
 UNKNOWN = "not known on that day"
 INCOME = ("revenue", "profit", "operating_profit")
 PATTERNS = {
-    "figure": r"On \S+, what (?P<item>\w+) had (?P<name>.+) reported for the year ended (?P<end>\S+)\?",
+    "figure": (
+        r"On \S+, what (?P<item>\w+) in (?P<unit>\S+) had (?P<name>.+) reported"
+        r" for the year ended (?P<end>\S+)\?"
+    ),
     "metric": r"On \S+, what was the (?P<metric>\w+) of (?P<name>.+)\?",
     "series": r"As known on \S+, what was (?P<series>\S+) for (?P<date>\S+)\?",
     "tender": r"By \S+, how many releases of (?P<ocid>\S+) had been published in (?P<country>\w+)\?",
@@ -64,14 +68,15 @@ class Agent:
         hits = (result.structured_content or {}).get("data", [])
         return next((hit["service_id"] for hit in hits if hit["legal_name"] == name), None)
 
-    async def _figure(self, item: str, name: str, end: str) -> str | None:
+    async def _figure(self, item: str, unit: str, name: str, end: str) -> str | None:
         company = await self._company(name)
         if company is None:
             return None
         kind = "income" if item in INCOME else "balance"
         rows = await self._call("get_statement", service_id=company, period_type="FY", kind=kind)
+        named = item, end, unit
         return next(
-            (r["value_reported"] for r in rows if (r["line_item"], r["period_end"]) == (item, end)), None
+            (r["value_reported"] for r in rows if (r["line_item"], r["period_end"], r["unit"]) == named), None
         )
 
     async def _metric(self, metric: str, name: str) -> str | None:
@@ -96,31 +101,37 @@ class Agent:
         return None
 
 
-async def sit(key: str, url: str, *, locked: bool = True) -> tuple[Counter[str], Counter[str]]:
-    """How many questions of each kind there are, and how many were answered right."""
+async def sit(key: str, url: str, *, locked: bool = True) -> dict[int, str]:
+    """The answer to each question, by its id."""
     by_day = defaultdict[str, list[dict[str, Any]]](list)
     for line in QUESTIONS.read_text().splitlines():
         one = json.loads(line)
         by_day[one["day"] if locked else ""].append(one)
-    asked: Counter[str] = Counter()
-    right: Counter[str] = Counter()
+    answers = {}
     async with httpx2.AsyncClient(headers={"x-api-key": key}, timeout=60) as http:
         for day, questions in sorted(by_day.items()):
             address = f"{url}/at/{day}/mcp" if day else f"{url}/mcp"
             async with Client(streamable_http_client(address, http_client=http)) as client:
                 agent = Agent(client)
                 for one in questions:
-                    asked[one["kind"]] += 1
-                    right[one["kind"]] += await agent.answer(one["question"]) == one["answer"]
-    return asked, right
+                    answers[one["id"]] = await agent.answer(one["question"])
+    return answers
 
 
-def main(key: str, url: str = "http://127.0.0.1:8000", *options: str) -> None:
-    asked, right = asyncio.run(sit(key, url, locked="--without-the-day" not in options))
-    for kind, count in asked.items():
-        print(f"{kind:12} {right[kind]:4} of {count}")
-    print(f"{'all':12} {sum(right.values()):4} of {sum(asked.values())}")
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("key")
+    parser.add_argument("--url", default="http://127.0.0.1:8000")
+    parser.add_argument("--without-the-day", action="store_true", help="Ask /mcp instead of /at/DAY/mcp.")
+    parser.add_argument("--answers", type=Path, help="Also write the answers to this file.")
+    given = parser.parse_args()
+    answers = asyncio.run(sit(given.key, given.url, locked=not given.without_the_day))
+    if given.answers:
+        lines = [json.dumps({"id": number, "answer": answers[number]}) for number in sorted(answers)]
+        given.answers.write_text("\n".join(lines) + "\n")
+    score = runpy.run_path(str(QUESTIONS.with_name("score.py")))
+    score["show"](*score["score"](answers))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -54,14 +54,15 @@ def figure(
     else:
         day = first - timedelta(days=chance.randrange(1, 60))
     shown = source.rows(f"/v1/statements/{issuer['service_id']}", as_of=day, period_type="FY")
-    row = next((r for r in shown if (r["line_item"], r["period_end"]) == (item, end)), None)
+    named = item, end, one["unit"]
+    row = next((r for r in shown if (r["line_item"], r["period_end"], r["unit"]) == named), None)
     if (row is not None) != known:
         return None
-    text = f"On {day}, what {item} had {issuer['legal_name']} reported for the year ended {end}?"
+    asked = f"what {item} in {one['unit']} had {issuer['legal_name']} reported for the year ended {end}?"
     return {
         "kind": "figure" if known else "absence",
         "day": str(day),
-        "question": text,
+        "question": f"On {day}, {asked}",
         "answer": row["value_reported"] if row else UNKNOWN,
     }
 
@@ -82,7 +83,7 @@ def metric(source: Source, chance: random.Random, issuers: list[dict[str, Any]])
     return {"kind": "metric", "day": str(day), "question": text, "answer": rows[0]["value"]}
 
 
-def series(source: Source, chance: random.Random, keys: list[str], *, known: bool) -> Question | None:
+def series(source: Source, chance: random.Random, keys: list[str]) -> Question | None:
     """A value of a series that was revised, on one of its days."""
     key = chance.choice(keys)
     days = [row["release_date"] for row in source.rows(f"/v1/series/{key}/vintages", limit=200)]
@@ -93,15 +94,10 @@ def series(source: Source, chance: random.Random, keys: list[str], *, known: boo
     if not values:
         return None
     value = chance.choice(values)
-    if not known:
-        now = source.rows("/v1/macro", series=key, limit=1)
-        if not now or now[0]["date"] <= day:
-            return None
-        value = {**now[0], "value": UNKNOWN}
     if value["value"] is None:
         return None
     text = f"As known on {day}, what was {key} for {value['date']}?"
-    return {"kind": "series" if known else "absence", "day": day, "question": text, "answer": value["value"]}
+    return {"kind": "series", "day": day, "question": text, "answer": value["value"]}
 
 
 def tender(source: Source, chance: random.Random, processes: list[tuple[str, str]]) -> Question:
@@ -159,7 +155,7 @@ def questions(source: Source) -> Iterator[Question]:
     make: dict[str, Callable[[], Question | None]] = {
         "figure": lambda: figure(source, chance, issuers, known=True),
         "metric": lambda: metric(source, chance, issuers),
-        "series": lambda: series(source, chance, keys, known=True),
+        "series": lambda: series(source, chance, keys),
         "tender": lambda: tender(source, chance, processes),
         "identifier": lambda: identifier(source, chance, issuers),
         "absence": lambda: figure(source, chance, issuers, known=False),

@@ -3,12 +3,13 @@
 `UPDATE_SNAPSHOTS=1 pytest tests/client/test_examples.py` writes the outputs again.
 """
 
-import asyncio
+import json
 import os
-import runpy
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -58,15 +59,42 @@ def test_each_audience_has_an_example() -> None:
     assert [path.stem for path in EXAMPLES] == ["agent_mcp", "buyer_concentration", "quant_factor_panel"]
 
 
+EXAM = REPOSITORY / "examples" / "as-of-exam"
+
+
 @pytest.mark.deep
 @pytest.mark.rule("LOCK-2")
 def test_the_agent_of_the_exam_passes_in_the_locked_view_and_fails_outside(
-    starter_server: LiveServer,
+    starter_server: LiveServer, tmp_path: Path
 ) -> None:
     key = starter_server.key("professional", "--per-minute", "100000")
-    exam = runpy.run_path(str(REPOSITORY / "examples" / "as-of-exam" / "agent.py"))
-    asked, right = asyncio.run(exam["sit"](key, starter_server.url))
-    assert sum(asked.values()) == 500
-    assert right == asked
-    _, without = asyncio.run(exam["sit"](key, starter_server.url, locked=False))
-    assert sum(without.values()) < 250
+    agent: list[str | Path] = [sys.executable, EXAM / "agent.py", key, "--url", starter_server.url]
+    inside = succeeded(*agent, "--answers", tmp_path / "answers.jsonl")
+    assert inside[-1].split() == ["all", "500", "of", "500"]
+    assert succeeded(sys.executable, EXAM / "score.py", tmp_path / "answers.jsonl") == inside
+    without = succeeded(*agent, "--without-the-day")[-1].split()
+    assert int(without[1]) < 250
+
+
+def succeeded(*command: str | Path) -> list[str]:
+    """The lines that a command prints."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_scorer_of_the_exam_accepts_equal_figures_and_nothing_else(tmp_path: Path) -> None:
+    questions = [json.loads(line) for line in (EXAM / "questions.jsonl").read_text().splitlines()]
+    answers = tmp_path / "answers.jsonl"
+
+    def score(change: Callable[[str], str]) -> list[str]:
+        rows = [{"id": one["id"], "answer": change(one["answer"])} for one in questions]
+        answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return succeeded(sys.executable, EXAM / "score.py", answers)
+
+    assert score(str)[-1].split() == ["all", "500", "of", "500"]
+    assert score(lambda text: text.upper() if text[0] == "n" else f"{Decimal(text):,f}") == score(str)
+    assert score(lambda text: text + "1")[-1].split()[1] == "0"
+    assert score(lambda _: "not known on that day")[-1].split()[1] == str(
+        sum(one["answer"] == "not known on that day" for one in questions)
+    )
