@@ -131,12 +131,13 @@ def test_filters_formats_and_refusals_of_sdmx(server: LiveServer, paid_key: str,
         f"{FLOW}/..CPI_ZA?asOf=x": (paid_key, 400),
         f"{FLOW}/..CPI_ZA?lastNObservations=x": (paid_key, 400),
         f"{FLOW}/..CPI_ZA?lastN=1": (paid_key, 400),
+        f"{FLOW}/..CPI_ZA?dimensionAtObservation=SERIES": (paid_key, 400),
         f"{FLOW}/..CPI_ZA": (sample_key, 402),
         "/sdmx/data/dataflow/ECB/EXR/1.0": (paid_key, 404),
         "/sdmx/structure/metadataset": (paid_key, 404),
     }
     for path, (key, status) in answers.items():
-        answer = server.get(path, key)
+        answer = server.get(path, key, accept=accept)
         assert (answer.status_code, "errors" in answer.json()) == (status, True), path
     few = server.get(f"{FLOW}/..CPI_ZA?startPeriod=2025", sample_key)
     assert few.status_code == 200, few.text
@@ -146,3 +147,33 @@ def test_filters_formats_and_refusals_of_sdmx(server: LiveServer, paid_key: str,
         query = f"asOf={value}" if name == "asOf" else f"startPeriod={value}"
         refused = server.get(f"{FLOW}/..CPI_ZA?{query}", paid_key)
         assert (refused.status_code, refused.json()["errors"][0]["detail"][: len(name)]) == (400, name)
+
+
+@pytest.mark.rule("DIA-7")
+@pytest.mark.parametrize("day", [None, "2024-06-30", "2022-03-15"])
+def test_every_selection_of_sdmx_has_the_values_of_the_api(
+    server: LiveServer, paid_key: str, day: str | None
+) -> None:
+    as_of = f"&as_of={day}" if day else ""
+    for code, series in (("CPI_ZA", "CPI.ZA"), ("FX_EUR_ZAR", "FX.EUR.ZAR")):
+        rows = server.get(f"/v1/macro?series={series}&limit=10000{as_of}", paid_key).json()["data"]
+        known = [(row["date"], row["value"], row["available_at"]) for row in reversed(rows)]
+        assert known
+        selections = {
+            "": known,
+            "firstNObservations=3": known[:3],
+            "lastNObservations=2": known[-2:],
+            "firstNObservations=1&lastNObservations=2": [*dict.fromkeys((*known[:1], *known[-2:]))],
+            "startPeriod=2021&endPeriod=2023-06": [
+                one for one in known if one[0] >= "2021" and one[0][:7] <= "2023-06"
+            ],
+            "updatedAfter=2022-01-01T00:00:00Z": [one for one in known if one[2] >= "2022-01-01"],
+        }
+        places = [(f"/at/{day}", ""), ("", f"asOf={day}T23:59:59Z")] if day else [("", "")]
+        for selection, expected in selections.items():
+            for place, more in places:
+                path = f"{place}{FLOW}/..{code}?{'&'.join(filter(None, (selection, more)))}"
+                answer = server.get(path, paid_key)
+                assert answer.status_code == (200 if expected else 404), path
+                lines = [line.split(",")[-3:] for line in answer.text.splitlines()[1:]] if expected else []
+                assert [(at, float(value), public) for at, value, public in lines] == expected, path

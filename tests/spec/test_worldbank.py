@@ -117,6 +117,9 @@ def test_pages_and_the_sample_tier(live: LiveServer, key: str) -> None:
     assert len(first) == 3
     pages = [live.get(f"{path}&page={n}", key).json()[1] for n in range(1, head["pages"] + 1)]
     assert len({(row["countryiso3code"], row["date"]) for page in pages for row in page}) == total
+    filled = live.get(f"{path}&mrv=2&gapfill=Y", key)
+    assert (filled.status_code, filled.json()[0]["message"][0]["id"]) == (400, "120")
+    assert live.get(f"{path}&mrv=2&gapfill=N", key).status_code == 200
     refused = live.get(path)
     assert refused.status_code == 401
     assert refused.json()[0]["message"][0]["id"] == "401"

@@ -405,10 +405,11 @@ async def _data(question: DialectQuestion, asked: _Asked) -> DialectReply:
             own = list({one.day: one for one in own}.values())
         if asked.updated_after is not None:
             own = [one for one in own if _became(one) > asked.updated_after]
-        days = sorted({one.day for one in own})
-        kept = set(days if asked.last is None else days[-asked.last :] if asked.last else ())
-        kept &= set(days if asked.first is None else days[: asked.first])
-        observations += [one for one in own if one.day in kept]
+        if asked.first is not None or asked.last is not None:  # the first, the last, or both
+            days = sorted({one.day for one in own})
+            kept = {*days[: asked.first or 0], *(days[-asked.last :] if asked.last else ())}
+            own = [one for one in own if one.day in kept]
+        observations += own
         if len(observations) > MOST_OBSERVATIONS:
             raise InvalidParameter("key", f"more than {MOST_OBSERVATIONS} observations; narrow the key")
     if not observations:
@@ -464,7 +465,8 @@ async def _history(question: DialectQuestion, asked: _Asked, row: ListedSeries) 
 
 def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:
     """SDMX-JSON 2.0: one data set for the latest values, further ones for the values they replaced."""
-    flat = question.request.given("dimensionAtObservation") == "AllDimensions"
+    dimensions = ("TIME_PERIOD", "AllDimensions")
+    flat = question.request.chosen("dimensionAtObservation", dimensions, "TIME_PERIOD") == "AllDimensions"
     places = [sorted({one.key[at] for one in observations}) for at in range(len(DIMENSIONS))]
     days = sorted({one.day for one in observations})
     public = sorted({one.available_at for one in observations})
@@ -489,7 +491,7 @@ def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:
         for at, name in enumerate(DIMENSIONS)
     ]
     period = {"id": "TIME_PERIOD", "keyPosition": 3, "values": [{"value": day} for day in days]}
-    dimensions = {
+    listed = {
         "series": [] if flat else own_dimensions,
         "observation": [*own_dimensions, period] if flat else [period],
     }
@@ -499,7 +501,7 @@ def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:
             {"urn": f"urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow={_FLOW_URN}", "rel": "dataflow"}
         ],
         "dataSets": list(range(len(sets))),
-        "dimensions": dimensions,
+        "dimensions": listed,
         "measures": {"observation": [{"id": "OBS_VALUE"}]},
         "attributes": {"observation": [attribute]},
     }

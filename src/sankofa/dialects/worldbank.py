@@ -181,6 +181,8 @@ async def _values(question: DialectQuestion, countries: str, indicators: str, da
     """GET country/X/indicator/Y."""
     if source := question.request.given("source"):
         _check_source(source)
+    if question.request.given("gapfill").upper() == "Y":
+        raise InvalidParameter("gapfill", "no value is carried forward here: use mrnev")
     rows = await _rows(question, countries, indicators, _years(dates))
     shown = [
         {
