@@ -346,3 +346,98 @@ def test_days_of_an_identifier_are_checked(tmp_path: Path) -> None:
     again = run(home, "ingest", "identifiers", file)
     assert "appended 0" in again.stdout
     assert "unchanged 1" in again.stdout
+
+
+def renamed_record(form: str, changes: list[str], previous: list[str]) -> str:
+    """A record whose register recorded changes of its name, as a golden copy or a reply of the API."""
+    registered, updated = "2015-06-01T00:00:00Z", "2022-07-01T00:00:00Z"
+    if form == "csv":
+        event = "Entity.LegalEntityEvents.LegalEntityEvent.{}.{}"
+        names = (
+            "LegalEntityEventType",
+            "event_status",
+            "LegalEntityEventEffectiveDate",
+            "LegalEntityEventRecordedDate",
+        )
+        columns = [event.format(n, name) for n, _ in enumerate(changes, 1) for name in names]
+        cells = [
+            cell
+            for day in changes
+            for cell in ("CHANGE_LEGAL_NAME", "COMPLETED", "2018-01-01T00:00:00Z", f"{day}T09:00:00Z")
+        ]
+        other = "Entity.OtherEntityNames.OtherEntityName.{}"
+        for n, name in enumerate(previous, 1):
+            columns += [other.format(n), f"{other.format(n)}.type"]
+            cells += [name, "PREVIOUS_LEGAL_NAME"]
+        row = [MILL, "New Mill Limited", "ZA", "ZA", "GENERAL", "", "ISSUED", registered, updated, *cells]
+        return "\n".join([",".join([HEAD, *columns]), ",".join(row)]) + "\n"
+    events: list[Any] = [
+        {
+            "type": "CHANGE_LEGAL_NAME",
+            "status": "COMPLETED",
+            "effectiveDate": "2018-01-01T00:00:00Z",
+            "recordedDate": f"{day}T09:00:00Z",
+        }
+        for day in changes
+    ]
+    entity: dict[str, Any] = {
+        "legalName": {"name": "New Mill Limited"},
+        "category": "GENERAL",
+        "jurisdiction": "ZA",
+        "legalAddress": {"country": "ZA"},
+    }
+    entity["otherNames"] = [{"name": name, "type": "PREVIOUS_LEGAL_NAME"} for name in previous]
+    entity["eventGroups"] = [{"groupType": "STANDALONE", "events": events}]
+    registration = {"initialRegistrationDate": registered, "lastUpdateDate": updated, "status": "ISSUED"}
+    attributes = {"lei": MILL, "entity": entity, "registration": registration}
+    return json.dumps({"data": [{"type": "lei-records", "id": MILL, "attributes": attributes}]})
+
+
+@pytest.mark.rule("ENTY-12")
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_change_of_name_counts_from_the_day_on_which_the_register_recorded_it(
+    tmp_path: Path, form: str
+) -> None:
+    """One copy of the register is enough. The day on which a change took effect is no day of knowledge."""
+    home, path = tmp_path / "home", tmp_path / f"20230105-0000-lei.{form}"
+    path.write_text(renamed_record(form, ["2020-03-04"], ["Old Mill Limited"]))
+    publish_files(home, ("gleif-lei", path))
+    with LiveServer(home) as server:
+        world = server, create_key(home, "starter")
+        rows = get(world, f"/v1/entities/{MILL_ID}/history")["data"]
+        assert [(r["value"], r["from"], r["until"]) for r in rows if r["kind"] == "name"] == [
+            ("Old Mill Limited", "2015-06-01", "2020-03-03"),
+            ("New Mill Limited", "2020-03-04", None),
+        ]
+        for day, name, others in (
+            ("2020-03-03", "Old Mill Limited", []),
+            ("2020-03-04", "New Mill Limited", ["Old Mill Limited"]),
+        ):
+            for path_ in (f"/v1/entities/{MILL_ID}?as_of={day}", f"/at/{day}/v1/entities/{MILL_ID}"):
+                (row,) = get(world, path_)["data"]
+                assert (row["legal_name"], row["other_names"], row["status"]) == (name, others, "ISSUED")
+            found = [hit["name"] for hit in get(world, f"/at/{day}/v1/search?q=new")["data"]]
+            assert found == ([name] if others else [])
+
+
+@pytest.mark.rule("ENTY-12")
+@pytest.mark.parametrize(
+    ("changes", "previous"),
+    [
+        (["2018-03-04", "2020-03-04"], ["Old Mill Limited", "Older Mill Limited"]),
+        (["2020-03-04"], []),
+        (["2024-01-01"], ["Old Mill Limited"]),  # later than the record
+        (["2014-01-01"], ["Old Mill Limited"]),  # earlier than its registration
+    ],
+)
+def test_changes_that_cannot_be_dated_change_no_name(
+    tmp_path: Path, changes: list[str], previous: list[str]
+) -> None:
+    home, path = tmp_path / "home", tmp_path / "20250105-0000-lei.csv"
+    path.write_text(renamed_record("csv", changes, previous))
+    publish_files(home, ("gleif-lei", path))
+    with LiveServer(home) as server:
+        rows = get((server, create_key(home, "starter")), f"/v1/entities/{MILL_ID}/history")["data"]
+    assert [(r["value"], r["from"]) for r in rows if r["kind"] == "name"] == [
+        ("New Mill Limited", "2015-06-01")
+    ]

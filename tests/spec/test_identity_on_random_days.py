@@ -251,7 +251,8 @@ def test_organisations_depend_only_on_the_files_up_to_the_day(tmp_path: Path, se
     whole = tmp_path / "whole"
     world.publish(whole, world.days[-1])
     with served(whole) as after:
-        for day in chance.sample(world.days[1:-1], rounds(2, 3, 5)):
+        between = world.days[1:-1]
+        for day in chance.sample(between, min(rounds(2, 3, 5), len(between))):
             home = tmp_path / f"until-{day}"
             world.publish(home, day)
             for secret in whole.glob("*-secret"):
@@ -424,6 +425,12 @@ def test_organisations_of_real_files_depend_only_on_the_files_up_to_the_day(
     days = [str(first + timedelta(chance.randrange((last - first).days))) for _ in range(rounds(1, 3, 10))]
     days += chance.sample(files.copies, rounds(2, 4, len(files.copies)))
     with served(whole) as after:
+        server, key = after
+        rows = server.rows(f"/v1/entities/{service_id('lei:549300U8Y52MRCVNHF78')}/history", key)
+        assert [(row["value"], row["from"], row["until"]) for row in rows if row["kind"] == "name"] == [
+            ("BG 456 LIMITED", "2022-06-01", "2024-07-10"),  # the event was recorded on the day after
+            ("SHELL QGC HOLDINGS LIMITED", "2024-07-11", None),
+        ]
         for day in days:
             home = tmp_path / f"until-{day}"
             files.publish(home, day)

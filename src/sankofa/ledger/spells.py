@@ -7,6 +7,8 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+import msgspec
+
 from sankofa.ledger.entities import NEVER, Claim, Entity, Relation, Statement, strongest_first
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import ordinal
@@ -142,9 +144,20 @@ def profiles_by_day(
     for own in by_register.values():
         first = own[0].effective[:10] if own[0].filed else ""
         first = own[0].profile.registered or ("" if first == min(filed, default="") else first)
-        dated = list(_days(own, first, captures))
+        dated = _before_a_change(list(_days(own, first, captures)))
         for (day, one), (until, _) in zip(dated, [*dated[1:], ("", own[-1])], strict=True):
             yield day, until, one
+
+
+def _before_a_change(dated: list[tuple[str, Statement]]) -> list[tuple[str, Statement]]:
+    """The first record with its former name, up to the day on which the register recorded the present one."""
+    (first, one), *later = dated
+    profile = one.profile
+    if not first < profile.renamed < (later[0][0] if later else NEVER):
+        return dated
+    others = tuple(name for name in profile.other_names if name != profile.former_name)
+    former = msgspec.structs.replace(profile, legal_name=profile.former_name, other_names=others)
+    return [(first, one._replace(profile=former)), (profile.renamed, one), *later]
 
 
 def first_records(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, int]]:

@@ -52,6 +52,10 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     """The position of this profile in the source: the document part of its source_ref."""
     registered: str = ""
     """The day on which its register first recorded it; empty if the source does not say."""
+    former_name: str | None = None
+    """The legal name before the present one, if the register says when it recorded the change."""
+    renamed: str = ""
+    """The day on which it did."""
     secondary: bool = False
     """True if the name comes with figures or identifiers. A register's name takes precedence."""
     relationship: str = ""

@@ -45,10 +45,34 @@ _OLDER_NAME: Final = {"Entity.SuccessorEntity.1.SuccessorLEI": "Entity.Successor
 _OTHER_NAME = re.compile(
     r"Entity\.(?:TransliteratedOtherEntityNames\.Transliterated|OtherEntityNames\.)OtherEntityName\.[0-9]+\Z"
 )
+_EVENT: Final = "Entity.LegalEntityEvents.LegalEntityEvent.{}."
+_EVENTS: Final = range(1, 6)
+_EVENT_FIELDS: Final = ("LegalEntityEventType", "event_status", "LegalEntityEventRecordedDate")
+_RENAMED: Final = ("CHANGE_LEGAL_NAME", "COMPLETED")
+_PREVIOUS: Final = "PREVIOUS_LEGAL_NAME"
 _EXPECTED: Final = "expected a GLEIF golden copy CSV or a GLEIF API reply with lei-records"
 _NO_AUTHORITY: Final = ("RA999999", "RA888888")  # "none" and "not listed": no register
 _NO_FORM: Final = ("8888", "9999")  # "other" and "not applicable": the form is given in words, or not at all
 _ASSIGNED = re.compile(r"[1-9]")
+
+
+class _Names(NamedTuple):
+    """The other names of a record, and when its register recorded changes of the legal name."""
+
+    others: list[str]
+    previous: list[str]
+    changed: list[str]
+
+    @property
+    def change(self) -> tuple[str | None, str]:
+        """The former name and the day of the change; none if there were several, which nothing orders."""
+        if len(self.previous) != 1 or len(self.changed) != 1:
+            return None, ""
+        try:
+            former, day = text.name(self.previous[0]), instant_text(self.changed[0])[:10]
+        except ValueError:
+            return None, ""
+        return (former, day) if former else (None, "")
 
 
 class _Published(NamedTuple):
@@ -85,14 +109,14 @@ def lei_records(file: InputFile) -> Iterator[Record]:
             published = _from_json(f"{file.name}: {prefix}".strip(), first + stream.read())
         else:
             published = _from_csv(f"{file.name}: {prefix}".strip(), first, stream)
-        for position, record, other_names in published:
+        for position, record, names in published:
             if record is None:
                 yield Rejected(prefix + position, "malformed record")
             else:
-                yield from _entity(prefix + position, record, other_names)
+                yield from _entity(prefix + position, record, names)
 
 
-def _entity(position: str, published: _Published, other_names: list[str]) -> Iterator[Record]:
+def _entity(position: str, published: _Published, names: _Names) -> Iterator[Record]:
     person = "SOLE" in published.category.upper()  # in any spelling: no person may slip through
     try:
         subject = lei_subject(published.lei)
@@ -104,7 +128,7 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
         yield Withheld(position, str(subject), published.legal_name, where or "")
         return
     legal_name = text.one_line(published.legal_name)
-    others = [text.one_line(name) for name in other_names]
+    others = [text.one_line(name) for name in names.others]
     if not legal_name or not text.fit(legal_name) or not all(map(text.fit, others)):
         yield Rejected(position, "a name is missing or not in UTF-8")
         return
@@ -114,6 +138,10 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
             fields[name] = make(published)
         except ValueError as failure:
             yield Rejected(position, f"the record is kept without {name}: {failure}")
+    first, last = fields.get("first_registered", ""), fields.get("effective", "")[:10]
+    former, renamed = names.change
+    if former == legal_name or not first < renamed <= last:
+        former, renamed = None, ""
     coded = published.legal_form and published.legal_form not in _NO_FORM
     profile = Profile(
         legal_name=legal_name,
@@ -126,7 +154,9 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
         identifiers=(subject, *filter(None, (fields.get("registered"),))),
         successor=fields.get("successor") or None,
         document=subject.removeprefix("lei:"),
-        registered=fields.get("first_registered", ""),
+        registered=first,
+        former_name=former,
+        renamed=renamed,
     )
     yield EntityRecord(subject, fields.get("effective", ""), profile)
 
@@ -160,7 +190,8 @@ _OPTIONAL: Final[dict[str, Callable[[_Published], str]]] = {
     "first_registered": lambda one: instant_text(one.first)[:10],
 }
 """Members that a record may lack."""
-Published = Iterator[tuple[str, _Published | None, list[str]]]
+Published = Iterator[tuple[str, _Published | None, _Names]]
+_NO_NAMES: Final = _Names([], [], [])
 
 
 def golden_copy_rows(first: bytes, stream: IO[bytes]) -> Iterator[tuple[str, list[str] | None]]:
@@ -194,23 +225,49 @@ def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
     named = (name for name, _ in _FIELDS.values())
     columns = [column_of.get(name, column_of.get(_OLDER_NAME.get(name, ""), absent)) for name in named]
     fields = itemgetter(*columns)
-    names = [index for index, name in enumerate(header) if _OTHER_NAME.match(name)]
+    others = [index for index, name in enumerate(header) if _OTHER_NAME.match(name)]
+    previous = [(i, column_of.get(f"{header[i]}.type", absent)) for i in others]
+    events = [
+        [column_of.get(f"{_EVENT.format(n)}{name}", absent) for name in _EVENT_FIELDS]
+        for n in _EVENTS
+        if f"{_EVENT.format(n)}{_EVENT_FIELDS[0]}" in column_of
+    ]
     for position, row in rows:
         if row is None:
-            yield position, None, []
+            yield position, None, _NO_NAMES
         else:
             row.append("")
-            yield position, _Published(*fields(row)), [row[i] for i in names if row[i]]
+            own = [row[i] for i in others if row[i]]
+            old = [row[i] for i, of_type in previous if row[of_type] == _PREVIOUS] if own else own
+            changed = (
+                [row[day] for kind, status, day in events if (row[kind], row[status]) == _RENAMED]
+                if old
+                else old
+            )
+            names = _Names(own, old, changed) if own else _NO_NAMES
+            yield position, _Published(*fields(row)), names
 
 
 def _from_json(title: str, data: bytes) -> Published:
     for index, record in enumerate(_api_records(title, data, "lei-records", _EXPECTED)):
         entity = _get(record, "attributes", "entity")
         if _at(record, "type") != "lei-records" or not isinstance(entity, dict):
-            yield f"data/{index}", None, []
+            yield f"data/{index}", None, _NO_NAMES
             continue
         lists = (entity.get("otherNames"), entity.get("transliteratedOtherNames"))
-        names = [_at(name, "name") for some in lists if isinstance(some, list) for name in some]
+        others = [name for some in lists if isinstance(some, list) for name in some]
+        groups = entity.get("eventGroups")
+        grouped = (_get(group, "events") for group in groups) if isinstance(groups, list) else ()
+        events = [event for some in grouped if isinstance(some, list) for event in some]
+        names = _Names(
+            [_at(name, "name") for name in others],
+            [_at(name, "name") for name in others if _at(name, "type") == _PREVIOUS],
+            [
+                _at(event, "recordedDate")
+                for event in events
+                if (_at(event, "type"), _at(event, "status")) == _RENAMED
+            ],
+        )
         yield f"data/{index}", _Published(*(_at(record, *path) for path in _API_PATHS)), names
 
 
