@@ -69,7 +69,7 @@ def test_roles_give_each_command_only_the_rights_it_needs(
         assert server.get(PATH, key).json()["count"] > 0
         assert server.get("/v1/status").status_code == 200
     looked = succeed(home, "doctor", datastore=role("api"))
-    assert "cannot be read by this role" in looked.stdout
+    assert "this role cannot read it" in looked.stdout
     succeed(tmp_path / "node", "follow", "--once", editions=role("api"))
     edition = (home / "shared" / "editions" / "CURRENT").read_text()
     assert (tmp_path / "node" / "editions" / "CURRENT").read_text() == edition

@@ -389,7 +389,7 @@ def test_editions_with_open_rows_that_need_a_key_today_are_withdrawn(tmp_path: P
         (row, *_) = asked.server.get("/v1/macro?series=RATES", asked.key).json()["data"]
         assert row["license_class"] == "licensed-redistribution"
     rolled = desk.command("editions", "rollback", second)
-    assert (rolled.returncode, "need a key today, and did not then: rates" in rolled.stderr) == (1, True)
+    assert (rolled.returncode, "need a key today, but did not then: rates" in rolled.stderr) == (1, True)
     assert desk.command("push", pushed).returncode == 0
     assert not (pushed / "open" / second).exists()
     desk.ingest("portal", "more.json", package(release("more")))
