@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -216,6 +217,10 @@ class Asker:
             f"/v1/entities/{name}",
             "/v1/entities/DC000000000000000000000000",
             f"/v1/fundamentals/{one}?edition=20260101T000000Z-00001-0000000000",
+            f"/v1/check?subject={quote(name)}&measure={some(('revenue', 'sales', 'net_margin'))}"
+            f"&period={some(('FY2021', '2021-06-27', 'H1 2023', '2025'))}&value={some(('1234567', '37bn'))}",
+            f"/v1/check?subject={id_value}&measure=revenue&period=2020/21&value=7654321",
+            f"/v1/check?subject={some(self.series)}&period={some(('January 2022', '2026-03-31'))}&value=17",
             "/open/af-macro-series.parquet",
         ]
         return some(paths)
@@ -260,6 +265,10 @@ class Asker:
                 ("get_macro", {"series": some(self.series)}),
                 ("search_tenders", {"country": "KE", "limit": 3}),
                 ("get_coverage", {}),
+                (
+                    "check_claim",
+                    {"subject": some(self.names), "measure": "revenue", "period": "2021", "value": "1234567"},
+                ),
                 ("lookup_identifier", {"id_type": "lei", "id_value": some((NEW, RENAMED))}),
             ]
         )

@@ -1,13 +1,16 @@
 """GET /v1/restatements, its feeds and its page, and GET /v1/series/{series}/revisions."""
 
 import csv
+import gzip
 import io
+import json
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
@@ -16,6 +19,7 @@ import openpyxl
 import polars
 import pytest
 
+import sankofa
 from sankofa.client import Client
 from sankofa.model.identifiers import service_id
 from sankofa.operations.panel import MOST_CELLS
@@ -227,6 +231,45 @@ def test_revisions_of_a_series_match_its_past_days(server: LiveServer, paid_key:
         assert float(row["mean_absolute_revision"]) == pytest.approx(float(mean(map(abs, relative))))
         assert float(row["largest_absolute_revision"]) == pytest.approx(float(max(map(abs, relative))))
     assert checked or as_of == "2023-05-31"
+
+
+def restated_in(path: Path) -> set[tuple[Any, ...]]:
+    """The restatements in a companyfacts file, by the words of the rule."""
+    document = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal, parse_int=Decimal)
+    found = set()
+    for taxonomy, concepts in document["facts"].items():
+        for name, concept in concepts.items():
+            for unit, facts in concept["units"].items():
+                known: defaultdict[tuple[Any, str], list[tuple[Decimal, str]]] = defaultdict(list)
+                for one in sorted(facts, key=lambda one: (one["filed"], one["accn"])):
+                    own = known[one.get("start"), one["end"]]
+                    if not own or own[-1][0] != one["val"]:
+                        own.append((one["val"], one["filed"]))
+                for (start, end), own in known.items():
+                    for (before, first), (after, later) in pairwise(own):
+                        found.add((f"{taxonomy}:{name}", unit, start, end, before, after, first, later))
+    return {one for one in found if not one[0].startswith("dei:") or "Shares" in one[0]}
+
+
+@pytest.mark.rule("RST-1")
+def test_restatements_of_real_filings_are_those_in_the_files(
+    starter_part_server: LiveServer,
+) -> None:
+    server, compared = starter_part_server, 0
+    key = server.key("professional", "--per-minute", "10000")
+    issuers = {row["service_id"] for row in server.rows("/v1/issuers", key)}
+    folder = Path(sankofa.__file__).parent / "starter" / "filings" / "companyfacts"
+    for path in sorted(folder.glob("*.json.gz")):
+        issuer = service_id(f"registry:US-SEC-CIK:{path.name[3:13]}")
+        if issuer not in issuers:
+            continue
+        answer = server.get(f"/v1/restatements?service_id={issuer}&limit=10000", key)
+        rows = exact(answer.content)["data"]
+        names = "concept unit period_start period_end value_before value_after available_before available_at"
+        served = {tuple(row[name] for name in names.split()) for row in rows}
+        assert served == restated_in(path)
+        compared += len(served)
+    assert compared > 200
 
 
 @pytest.mark.rule("SER-4")
