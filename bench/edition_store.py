@@ -27,8 +27,6 @@ class EditionStore(Protocol):
 
 
 class _Files(EditionStore):
-    """The ledger in a file."""
-
     def __init__(self, home: Path, editions: str = "editions") -> None:
         self.settings: dict[str, str] = {}
         self._editions = home / editions

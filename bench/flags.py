@@ -83,8 +83,6 @@ def _no_flags() -> CountryOnDay:
 
 
 class _Memory:
-    """The blocks of an edition, in memory."""
-
     def __init__(self, rows: list[bytes], stored: FlagSteps) -> None:
         self.manifest: dict[str, Any] = {}
         self._blocks: dict[tuple[str, str], list[Block]] = {

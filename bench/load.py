@@ -157,8 +157,6 @@ def _free_port() -> int:
 
 
 class Round(NamedTuple):
-    """One short measurement."""
-
     rate: float
     p50: float
     p99: float

@@ -149,7 +149,6 @@ def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session")
 def starter_server(starter_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """A server of the starter world."""
     with served_copy(starter_home, tmp_path_factory) as live:
         yield live
 
@@ -158,7 +157,6 @@ def starter_server(starter_home: Path, tmp_path_factory: pytest.TempPathFactory)
 def starter_part_server(
     starter_part_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """A server of a part of the starter world."""
     with served_copy(starter_part_home, tmp_path_factory) as live:
         yield live
 

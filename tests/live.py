@@ -158,7 +158,6 @@ class LiveServer:
         return body
 
     def rows(self, path: str, key: str | None = None, **query: object) -> list[dict[str, Any]]:
-        """The rows of a successful answer."""
         return list(self.body(path, key, **query)["data"])
 
     def call(self, tool: str, key: str, arguments: Mapping[str, object]) -> dict[str, Any]:
@@ -180,7 +179,6 @@ class LiveServer:
         return body
 
     def key(self, tier: str, *options: str) -> str:
-        """A new key of a tier."""
         return create_key(self.home, tier, *options, **self.settings)
 
     @property

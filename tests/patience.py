@@ -106,5 +106,4 @@ atexit.register(_LOOP.close)
 
 
 def wait(steps: Coroutine[Any, Any, T]) -> T:
-    """The results of the steps."""
     return _LOOP.run_until_complete(steps)

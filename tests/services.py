@@ -89,7 +89,6 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The address for clients."""
         raise NotImplementedError
 
     @property

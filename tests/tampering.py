@@ -21,7 +21,6 @@ def part_of(edition: Path, kind: str = "fundamentals") -> Path:
 
 
 def parts_of(edition: Path) -> list[Path]:
-    """Every part, in the order of the manifest."""
     return [edition / "parts" / part["sha256"] for part in _parts(edition)]
 
 
@@ -48,7 +47,6 @@ def read_note(place: Path) -> Publication:
 
 
 def signed_note(publication: Publication, home: Path) -> bytes:
-    """A note signed with the keys of a HOME."""
     text = msgspec.json.encode(publication).decode()
     return sign_note(f"sankofa/editions/v1\n{text}\n", signers_of(home))
 

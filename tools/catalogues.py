@@ -41,7 +41,6 @@ _TEXT = re.compile(r'(?:\.text|\btext)\(\s*"((?:[^"\\]|\\.)*)"')
 
 
 def messages() -> list[str]:
-    """Every message, in order."""
     wanted = {*OTHERS, *SERIES.read_text(encoding="utf-8").splitlines()}
     for template in sorted((WEB / "templates").glob("*.html")):
         content = io.BytesIO(template.read_bytes())

@@ -57,7 +57,6 @@ MARKETS = {
 
 
 def table() -> str:
-    """The whole table."""
     lines = [
         "# Sessions of stock exchanges by market identifier code. Written by tools/sessions.py: do not edit.",
         "# `open` has the local time of opening from each day on. `closed` and `extra` have the days when",

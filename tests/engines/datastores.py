@@ -41,8 +41,6 @@ PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "
 
 
 class Engine:
-    """An engine with an empty store."""
-
     def __init__(self, name: str, url: str, home: Path) -> None:
         self.name = name
         self.url = url

@@ -58,7 +58,6 @@ def test_a_page_full_of_live_windows_refuses_new_ones(path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 400 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(

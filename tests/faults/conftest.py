@@ -84,7 +84,6 @@ def key(world: World) -> str:
 
 @pytest.fixture
 def editions(world: World) -> tuple[str, str]:
-    """The previous and the current edition."""
     return world.editions
 
 

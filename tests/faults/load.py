@@ -95,7 +95,6 @@ def wait_for_edition(server: LiveServer, key: str, edition: str) -> None:
 
 
 def workers(server: LiveServer) -> list[psutil.Process]:
-    """The worker processes of a server."""
     return [process for process in psutil.Process(server.pid).children() if _alive(process)]
 
 

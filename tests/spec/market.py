@@ -173,7 +173,6 @@ class Asked:
         return list(self.get("/v1/tender-parties", **{"limit": 10000, **query})["data"])
 
     def walk(self, limit: int = 7, **query: Any) -> Iterator[Json]:
-        """The rows of every page."""
         page = self.get("/v1/tenders", limit=limit, **query)
         yield page
         while page["next_cursor"] is not None:

@@ -99,7 +99,6 @@ def call(
 
 
 def problem_of(response: httpx.Response) -> dict[str, Any]:
-    """The problem in a tool error."""
     result = response.json()["result"]
     assert response.status_code == 200
     assert result["isError"] is True

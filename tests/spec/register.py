@@ -95,13 +95,11 @@ def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module")
 def sample(live: LiveServer) -> str:
-    """A key of the sample tier."""
     return live.key("sample")
 
 
 @pytest.fixture(scope="module")
 def paid(live: LiveServer) -> str:
-    """A key of a paid tier."""
     return live.key("starter", "--per-minute", "100000")
 
 

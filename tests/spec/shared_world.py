@@ -64,8 +64,6 @@ class Award(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A release."""
-
     country: str
     ocid: str
     id: str

@@ -40,7 +40,6 @@ class Kept(NamedTuple):
         return body
 
     def walk(self, key: str = "", **query: Any) -> list[dict[str, Any]]:
-        """The rows of every page."""
         page = self.page(key, **query)
         rows = page["data"]
         while page["next_cursor"] is not None:

@@ -44,7 +44,6 @@ class Filing(NamedTuple):
 
 
 def filed(day: str, name: str, number: int) -> Filing:
-    """A filing in a data set."""
     accession = f"{CIK}-24-00000{number}"
     return Filing(
         day, name, accession, SETS, lambda folder: data_set(folder / f"{day}.zip", CIK, name, day, accession)

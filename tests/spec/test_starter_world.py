@@ -17,7 +17,6 @@ STARTER = Path(str(files("sankofa").joinpath("starter")))
 
 
 def rows(server: LiveServer, path: str) -> list[dict[str, Any]]:
-    """The rows for the sandbox key."""
     return server.rows(path, "sankofa-sandbox")
 
 

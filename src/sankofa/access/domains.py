@@ -69,8 +69,6 @@ class Site:
 
 
 class Domains:
-    """The domains in the key store."""
-
     def __init__(self, records: SealedRecords, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._records = Records(records, _PREFIX, DomainRecord, lambda record: record.host)
         self._settings = settings

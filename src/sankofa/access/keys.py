@@ -71,8 +71,6 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Keys:
-    """The key store."""
-
     def __init__(self, records: SealedRecords, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._sealed = records
         self._records = Records(records, _PREFIX, KeyRecord, lambda record: record.hash)

@@ -52,8 +52,6 @@ _OPEN: Final = (1, 8)  # established, or closed by the client only
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """The limits of one worker."""
-
     connections: int
     per_address: int
     stall_seconds: int

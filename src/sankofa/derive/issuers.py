@@ -184,7 +184,6 @@ class Issuer:
 
     @cached_property
     def vintages(self) -> dict[Identity, list[Vintage[Report]]]:
-        """The vintages of each fact."""
         return {
             identity: vintages(reported, ordinal(identity[2])) for identity, reported in self.reports.items()
         }

@@ -168,7 +168,6 @@ class Dialect:
 
 @cache
 def dialects() -> tuple[Dialect, ...]:
-    """Every dialect, by its name."""
     modules = (m.name for m in pkgutil.iter_modules(sankofa.dialects.__path__))
     loaded = (importlib.import_module(f"sankofa.dialects.{name}") for name in modules)
     declared = (getattr(module, "DIALECT", None) for module in loaded)

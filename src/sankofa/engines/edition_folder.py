@@ -162,7 +162,6 @@ class EditionWriter:
         self._remove()
 
     def _part(self) -> BlockFileWriter:
-        """The part that is being written."""
         if self._blocks is None:
             self._blocks = BlockFileWriter(self._unfinished)
         return self._blocks

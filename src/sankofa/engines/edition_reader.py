@@ -309,8 +309,6 @@ def read_manifest(folder: Path, seal: str | None = None) -> Manifest:
 
 
 class ListedFile(NamedTuple):
-    """An entry of the manifest."""
-
     path: str
     size: int
     sha256: str

@@ -28,7 +28,6 @@ SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
 
 
 def open_private(path: str, flags: int) -> int:
-    """An `opener` of files."""
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 

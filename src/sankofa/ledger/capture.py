@@ -62,7 +62,6 @@ def _columns(stored: str) -> list[list[Any]]:
 
 
 def facts_in(stored: str, documents: Collection[str]) -> Iterable[Texts]:
-    """The stored facts of these documents, if any."""
     held, _ = _coded(_split(stored)[DOCUMENT])
     return () if held.isdisjoint(documents) else zip(*_columns(stored), strict=True)
 

@@ -167,7 +167,6 @@ class MacroCapture:
             self._flush_info()
 
     def tally(self) -> Tally:
-        """Since the last one."""
         tally = Tally(self._appended, self._unchanged, self._forecasts, self._in_passing)
         self._forecasts = self._appended = self._unchanged = self._in_passing = 0
         return tally

@@ -260,7 +260,6 @@ class LedgerReader:
         return sum(count for (count,) in self._rows.query(_COUNT_FACTS, (subject,)))
 
     def acceptances(self, subject: str) -> dict[str, str]:
-        """As `Facts.acceptances`."""
         return dict(sorted(row[1:] for row in self._captured(_ACCEPTANCE, subject)))
 
     def capture_filter(self) -> CaptureFilter:
@@ -351,7 +350,6 @@ class LedgerReader:
             yield key, [row[2:] for row in own]
 
     def indicator_names(self) -> dict[str, str]:
-        """The latest name of each indicator."""
         return dict(self._rows.query(_NAMES))
 
     def series_info(self) -> Iterator[tuple[int, SeriesInfo]]:

@@ -57,8 +57,6 @@ class _Seal(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The counts of a verification."""
-
     captures: int
     rows: int
 

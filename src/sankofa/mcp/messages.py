@@ -92,8 +92,6 @@ def method_of(message: Any) -> str:
 
 
 class McpRequest(NamedTuple):
-    """A request that needs an answer."""
-
     id: int | str
     method: str
     params: dict[str, Any]
@@ -237,7 +235,6 @@ class McpServer:
 
 
 def error_answer(error: ProtocolError, message: Any, headers: Headers) -> tuple[int, bytes]:
-    """The status and the body of an error."""
     problem: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
         problem["data"] = error.data

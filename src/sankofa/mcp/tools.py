@@ -282,7 +282,6 @@ def _rows_within(selection: Selection, room: int) -> int:
 
 
 def _sizes(selection: Selection) -> Iterator[int]:
-    """The bytes of each row."""
     if len(selection.slices) == selection.count:
         yield from map(len, selection.slices)
         return

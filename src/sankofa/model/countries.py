@@ -18,13 +18,11 @@ _YEAR: Final = re.compile("(?:19|20)[0-9]{2}")
 
 @cache
 def alpha3_of() -> dict[str, str]:
-    """Alpha-3 code by alpha-2 code."""
     return {country.alpha_2: country.alpha_3 for country in pycountry.countries}
 
 
 @cache
 def alpha2_of() -> dict[str, str]:
-    """Alpha-2 code by alpha-3 code."""
     return {alpha3: alpha2 for alpha2, alpha3 in alpha3_of().items()}
 
 

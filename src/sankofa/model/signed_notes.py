@@ -55,8 +55,6 @@ class Verifier(NamedTuple):
 
 
 class Signer(NamedTuple):
-    """A key that signs."""
-
     verifier: Verifier
     seed: bytes
 

@@ -118,8 +118,6 @@ Check = Callable[[Grant, Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of an operation."""
-
     name: str
     argument: str
     kind: ParameterType

@@ -138,7 +138,6 @@ async def get_panel(
 
 
 def _columns(*lists: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns of a panel, each once."""
     return tuple(dict.fromkeys(name for names in lists for name in names or ()))
 
 

@@ -40,8 +40,6 @@ IN_THE_FUTURE: Final = "a day in the future: nothing is known yet"
 
 
 class ParameterType(Protocol):
-    """A kind of parameter."""
-
     def read(self, text: Any, today: date) -> Any:
         """Parses a text, or JSON in a tool call.
 

@@ -257,8 +257,6 @@ Observer = Callable[[ObservedRequest], Any]
 
 
 class Response(msgspec.Struct, frozen=True):
-    """The answer to a request."""
-
     status: int
     headers: Headers
     body: bytes = b""
@@ -378,7 +376,6 @@ class Service:
         return following(self.datastore, self.clock())
 
     async def probe(self) -> "Checks":
-        """See `probe`."""
         return await probe(self.datastore, self.keystore, self.usagestore)
 
     def today(self) -> date:

@@ -139,7 +139,6 @@ def without_later_examples(document: bytes, day: date) -> bytes:
 
 
 def _entry(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
-    """The entry of one operation."""
     answer: JsonSchema = {"schema": {"$ref": _SCHEMA.format(name=_answer_name(operation))}}
     if operation.name in examples():
         answer["example"] = examples()[operation.name]

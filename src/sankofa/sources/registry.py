@@ -203,7 +203,6 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def owed(self) -> str:
-        """The attribution and the licence."""
         return f"{self.named} ({self.licence or self.license_class})"
 
     def refuse_unless_redistributable(self) -> None:

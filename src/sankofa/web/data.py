@@ -188,7 +188,6 @@ class NamedParty(msgspec.Struct, frozen=True):
 
 
 async def indicator_rows(visit: Visit, **asked: str) -> list[Row]:
-    """Its red flags."""
     return (await visit.ask("get_flags", shown="ocid" in asked, drawn=True, **asked)).rows
 
 

@@ -136,7 +136,6 @@ class Language:
         return self.short(value) if abs(number) >= 1e4 else self._localised(f"{Decimal(f'{number:.4g}'):,f}")
 
     def size(self, count: int) -> str:
-        """A number of bytes."""
         for name, unit in (("GB", 10**9), ("MB", 10**6)):
             if count >= unit:
                 return f"{self._localised(f'{count / unit:,.1f}')} {name}"

@@ -30,8 +30,6 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def search() -> Operation:
-    """An operation with a defect."""
-
     async def search_things(call: Call, *, limit: Limit = None) -> Answer:
         """Things."""
         raise ValueError("secret internals")

@@ -27,8 +27,6 @@ PATH = "/v1/imagined/{service_id}"
 
 
 class Edition:
-    """An empty edition."""
-
     lock = None
     id = "imagined"
     manifest: ClassVar = {"indexes": {ORGANISATIONS.records: 0}}

@@ -130,7 +130,6 @@ def _numbered(ways: Iterable[Route]) -> str:
 
 
 def methodology(metric: Metric) -> str:
-    """The page of a metric, as Markdown."""
     names = dict.fromkeys(name for form in metric.forms for name in form.inputs)
     inputs = "".join(
         f"| {name.removeprefix(PRIOR)} | {'year before' if name.startswith(PRIOR) else 'this year'} |\n"

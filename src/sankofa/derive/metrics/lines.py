@@ -355,7 +355,6 @@ def _checked_items() -> frozenset[str]:
 
 @cache
 def _served_concepts(item: str) -> frozenset[str]:
-    """The concepts that are the item."""
     return frozenset(route.single for route in table().routes[item] if route.served and not route.confirm)
 
 

@@ -244,7 +244,6 @@ _TERMS = {
 
 
 def methodology(panel: Panel) -> str:
-    """The page of a panel, as Markdown."""
     columns = "".join(f"| {name} | {meaning} |\n" for name, meaning in columns_of(panel))
     page, terms = page_text(__package__, "methodology"), _TERMS[panel.access]
     return page.format(panel=panel, terms=terms, set=SET, columns=columns, rules=common_rules())

@@ -121,8 +121,6 @@ def concentration(weights: Iterable[int | Fraction]) -> Fraction | None:
 
 
 class QuarterAward(NamedTuple):
-    """An award and its buyer."""
-
     quarter: int
     award: Award
     buyer: str | None

@@ -221,7 +221,6 @@ def select_where(
 
 
 def without_first(slices: Sequence[RowSlice], number: int) -> list[RowSlice]:
-    """Slices of rows without the first `number` rows."""
     rows = _raws(b"[%b]" % b",".join(slices))
     return [bytes(row) for row in rows[number:]]
 
@@ -385,7 +384,6 @@ def last_row(row_slice: RowSlice) -> bytes:
 
 
 def without_last(slices: Sequence[RowSlice]) -> list[RowSlice]:
-    """Slices of rows without the last row."""
     rest = slices[-1][: max(len(slices[-1]) - len(last_row(slices[-1])) - 1, 0)]
     return [*slices[:-1], rest] if len(rest) else list(slices[:-1])
 

@@ -66,8 +66,6 @@ class DayRowsWriter:
 
 
 class DayRows:
-    """The rows of each day."""
-
     def __init__(self, pairs: Sequence[int]) -> None:
         self._pairs = pairs
 
@@ -89,7 +87,6 @@ class DayRows:
         return list(self._pairs[:-2:2])
 
     def day_of(self, row: int) -> int:
-        """The day of the row with this number."""
         n = bisect_right(range(len(self._pairs) // 2), row, key=lambda n: self._pairs[2 * n + 1])
         return int(self._pairs[2 * n - 2])
 

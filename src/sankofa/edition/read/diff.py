@@ -40,8 +40,6 @@ _vintage = msgspec.json.Decoder(_Vintage)
 
 
 class Difference(msgspec.Struct):
-    """The changes of one dataset."""
-
     added: int = 0
     changed: int = 0
     removed: int = 0

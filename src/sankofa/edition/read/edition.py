@@ -370,7 +370,6 @@ class Edition:
         return self._reader.damage
 
     def scrub(self, most: int) -> None:
-        """See `EditionReader`."""
         self._reader.scrub(most)
 
     def close(self) -> None:

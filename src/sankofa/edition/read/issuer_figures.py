@@ -64,8 +64,6 @@ class PanelColumns(NamedTuple):
 
 
 class IssuerRows(NamedTuple):
-    """The rows of an issuer, and the day of each."""
-
     rows: list[bytes]
     days: Sequence[int]
 

@@ -93,8 +93,6 @@ class _Rows(bytes):
 
 
 class RowForm(NamedTuple):
-    """Another form of rows."""
-
     name: Hashable
     """Differs wherever the same rows become others."""
     rewrite: Rewrite
@@ -152,7 +150,6 @@ class BareReader(FormReader):
     def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Coroutine[Any, Any, Sequence[Block] | None]:
-        """As `EditionReader.blocks`."""
         blocks = super().blocks if kind in _REWRITTEN else self._reader.blocks
         return blocks(kind, key, skip, most, needs_rows)
 
@@ -180,7 +177,6 @@ class BareReader(FormReader):
         return sources if sources is not None and len(sources) == 1 else None
 
     async def byte_ranges(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[RowSlice]:
-        """As `EditionReader.byte_ranges`."""
         if kind != METRICS or not ranges:
             return await self._stored.byte_ranges(kind, ranges)
         known = list(map(self._rows.get, ranges))

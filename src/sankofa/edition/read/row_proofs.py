@@ -382,7 +382,6 @@ def _with_ref(tree: RowTree, record_ref: str, first: int, end: int) -> Iterator[
 
 
 async def _key_at(edition: Edition, feed: Feed, tree: RowTree, index: int) -> str:
-    """The key of the row at an index."""
     key, passed = tree.starts[index // tree.width]
     left = passed + index % tree.width
     async for following in _from(edition, feed, key):
@@ -394,7 +393,6 @@ async def _key_at(edition: Edition, feed: Feed, tree: RowTree, index: int) -> st
 
 
 async def _from(edition: Edition, feed: Feed, key: str) -> AsyncIterator[str]:
-    """A key and the keys after it."""
     yield key
     async for following, _ in keys_of(feed, edition, key):
         yield following

@@ -106,7 +106,6 @@ def tender_key(row: bytes) -> SortKey:
 
 
 def _text(row: bytes, field: bytes) -> bytes:
-    """A text field of an encoded row, as written."""
     start = row.index(field) + len(field)
     return row[start : row.index(b'"', start)]
 

@@ -129,7 +129,6 @@ class BuildContext:
 
     @cached_property
     def withdrawn_rows(self) -> WithdrawnRows:
-        """Refuses rows of withdrawn files."""
         return WithdrawnRows(self.withdrawals, self.captures)
 
     @cached_property
@@ -281,7 +280,6 @@ class BuildContext:
 
     @cached_property
     def held_sources(self) -> list[str]:
-        """The ids of the sources of the build."""
         return sorted({capture.source_id for capture in self.captures.values()})
 
     def source(self, source_id: str) -> Source | None:
@@ -320,7 +318,6 @@ class BuildContext:
 
     @cached_property
     def issuers(self) -> Issuers:
-        """The derived parts of each issuer."""
         path = self._issuer_cache and self._issuer_cache / "issuers"
         return Issuers(self.ledger, self.captures, self.entities, path, processes=self._processes)
 
@@ -343,7 +340,6 @@ class BuildContext:
 
     @cached_property
     def flags(self) -> CountryFlags:
-        """The red flags of each country."""
         return CountryFlags(self.tenders, self.captures, self._issuer_cache and self._issuer_cache / "flags")
 
     @cached_property

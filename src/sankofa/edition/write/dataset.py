@@ -190,8 +190,6 @@ T = TypeVar("T")
 
 
 class Input(StrEnum):
-    """The possible inputs of a dataset."""
-
     MACRO = "macro"
     """Annual tables and dated series."""
     ANNUAL = "annual"

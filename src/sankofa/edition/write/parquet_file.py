@@ -275,7 +275,6 @@ def row_group_encoder(table: Table) -> RowGroupEncoder:
 
 
 def _sources(refs: pa.ChunkedArray) -> set[str]:
-    """The sources of rows: one pass for each source."""
     sources = set()
     while len(refs):
         source, colon, _ = refs[0].as_py().partition(":")

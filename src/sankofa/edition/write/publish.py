@@ -31,8 +31,6 @@ from sankofa.sources.registry import Source
 
 
 class LogWriter(Protocol):
-    """Writes the log of editions."""
-
     def hash_rows(self, edition: str) -> None:
         """Hash the rows of an edition that is about to be published. Raises EditionError."""
 

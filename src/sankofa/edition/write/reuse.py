@@ -57,8 +57,6 @@ _read_seal = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class PartEntry(msgspec.Struct, frozen=True):
-    """A part in the manifest."""
-
     kinds: list[str]
     first: str
     """Its first key; empty for the first part of a dataset."""

@@ -68,7 +68,6 @@ Cleaner = Callable[[Json, Cleaning, str], Json]
 
 @cache
 def release_cleaner() -> Cleaner:
-    """The cleaner of a whole release."""
     tables = toml_table("sankofa.model.ocds", "fields")
     specs: dict[str, dict[str, Cleaner]] = {name: {} for name in tables}
     for name, fields in tables.items():

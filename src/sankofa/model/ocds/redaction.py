@@ -45,7 +45,6 @@ def words_needed(name: Name) -> int:
 
 
 def initials_of(name: Name) -> set[str]:
-    """The initials of the words of the name."""
     return {word[0] for word in name} - name
 
 

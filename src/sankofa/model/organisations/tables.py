@@ -157,7 +157,6 @@ class Tables:
 
 @cache
 def tables() -> Tables:
-    """The tables of this package."""
     return Tables()
 
 

@@ -189,7 +189,6 @@ def _why(now: Row, then: Row | None) -> str:
 
 
 def _ranking_chart(visit: Visit, slug: str, rows: list[dict[str, Any]]) -> Chart:
-    """The ranking as bars, with the fields of each row."""
     columns = ("rank", "service_id", "legal_name", "country", "value", "period_end", "available_at")
     bars = []
     for row in rows[:_MOST_BARS]:

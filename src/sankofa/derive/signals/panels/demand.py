@@ -175,7 +175,6 @@ def _summarise(basis: Basis, tenders: Iterable[Tender]) -> _Month:
 def _row(
     basis: Basis, country: str, category: str, months: dict[int, _Month], number: int, since: _FirstMonths
 ) -> tuple[ProcurementDemandRow, frozenset[str]]:
-    """One row and the sources behind it."""
     total, of_category = months[number], months[number].categories[category]
     momentum, history = _momentum(category, months, number, since)
     hhi = None if None in of_category.buyers else concentration(of_category.buyers.values())

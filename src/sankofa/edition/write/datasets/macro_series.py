@@ -89,7 +89,6 @@ class ProvenanceText:
         return around
 
     def ref(self, capture_id: int, document: str, location: str) -> str:
-        """The `source_ref` itself."""
         before = self._refs.get((capture_id, document))
         if before is None:
             before = self._captures[capture_id].ref("", document)
