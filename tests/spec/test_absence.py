@@ -261,3 +261,11 @@ def test_a_panel_of_tenders_says_whether_categories_or_closed_months_are_missing
         )
         assert absent("country=NG")[0] == "not_covered"
         assert absent("country=KE&category=works")[0] == "no_match"
+
+
+@pytest.mark.rule("ABS-2")
+def test_the_page_of_an_unknown_series_names_the_nearest(server: LiveServer) -> None:
+    for prefix in ("", "/at/2024-06-30"):
+        page = server.get(f"{prefix}/macro/series/EURZAR", accept="text/html")
+        assert page.status_code == 404
+        assert "Nearest: FX.EUR.ZAR" in page.text

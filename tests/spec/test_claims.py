@@ -223,6 +223,10 @@ def test_an_unknown_claim_says_why(
         for one in body["absent"]["try"]:
             assert not prefix
             assert server.body(f"{one['path']}?{urlencode(one['arguments'])}", paid_key)["count"]
+    if reason == "unknown_line_item":
+        (led,) = server.body(f"/v1/check?{urlencode(claim)}", paid_key)["absent"]["try"]
+        assert led["arguments"]["measure"] == "revenue"
+        assert server.rows("/v1/check", paid_key, **led["arguments"])[0]["verdict"] == "supported"
     known = {**claim, "subject": TICKER, "measure": "revenue", "period": "2024"}
     known.pop("unit", None)
     assert server.body(f"/v1/check?{urlencode(known)}", paid_key)["absent"] is None

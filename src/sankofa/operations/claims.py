@@ -138,7 +138,9 @@ async def check_claim(
     except ValueError as failure:
         raise InvalidParameter("period", str(failure)) from None
     day = as_of or call.today
-    asked = _Question(call, subject.strip(), _spelled(measure or ""), when, day)
+    given = {"subject": subject, "period": period, "value": value, "as_of": as_of and as_of.isoformat()}
+    texts = {name: text for name, text in {**given, "unit": unit}.items() if text}
+    asked = _Question(call, texts, _spelled(measure or ""), when, day)
     readings = await asked.readings()
     verdict, figure = _agreed(claim, readings)
     absent = _unsettled(claim, readings) if readings else asked.absent
@@ -182,8 +184,11 @@ def _unsettled(claim: ClaimedValue, readings: list[Reading]) -> Absence:
 class _Question:
     """What a claim is about."""
 
-    def __init__(self, call: Call, subject: str, measure: str, when: ClaimedPeriod, day: date) -> None:
-        self._call, self._subject, self._measure, self._when, self._day = call, subject, measure, when, day
+    def __init__(
+        self, call: Call, given: dict[str, str], measure: str, when: ClaimedPeriod, day: date
+    ) -> None:
+        self._call, self._given, self._measure, self._when, self._day = call, given, measure, when, day
+        self._subject = given["subject"].strip()
         self.absent = Absence("no_match", f"No figure of that period was public on {day}.")
         """Why there are no readings."""
 
@@ -260,7 +265,10 @@ class _Question:
         elif self._measure not in LINE_ITEMS and (near := line_items_meant([self._measure])[:3]):
             meant = " or ".join(f"`{name}`" for name in near)
             detail = f"No line item or metric `{self._measure}`; did you mean {meant}?"
-            self.absent = Absence("unknown_line_item", detail)
+            others = [
+                Suggestion("/v1/check", {**self._given, "measure": name}, f"With {name}.") for name in near
+            ]
+            self.absent = Absence("unknown_line_item", detail, suggestions=tuple(others))
         else:
             every_item = Suggestion(f"/v1/fundamentals/{service_id}", {}, "Every line item it reports.")
             detail = f"The organisation had reported no `{self._measure}` by {self._day}."

@@ -8,6 +8,7 @@ from typing import Any, Final
 from sankofa.model.countries import country_name
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.observations import currency_pair
+from sankofa.operations.nearest import refuse_unknown_series
 from sankofa.operations.panel import MOST_CELLS
 from sankofa.web import data
 from sankofa.web.charts import SCALES, Chart, Line, bar_chart, line_chart, small_line
@@ -36,7 +37,8 @@ async def series(visit: Visit) -> View:
         span = _span(then_rows) if cut and then_rows else {}
         today_rows = _one(await _values(visit, key, visit.today, shown=True, most=_MOST_VALUES, **span))
     if not today_rows:
-        raise NotFound(f"No series {key} is known.")
+        await refuse_unknown_series(visit.call.edition, key)
+        raise NotFound(f"No value of {key} is known.")
     unit, unit_today = (then_rows or today_rows)[-1]["unit"], today_rows[-1]["unit"]
     is_rebased = unit != unit_today
     revised = [] if is_rebased else _revisions(then_rows, today_rows)
