@@ -337,6 +337,14 @@ def test_a_cell_of_a_line_item_is_the_figure_known_on_its_release_day(server: Li
             for one in vintages
             if one["vintage"] == 2
         )
+        only = asked(server, paid_key, f"{path}/matrix?line_item=profit&period_type=FY&release=revisions")
+        assert sorted(
+            (row["date"], day, row[day]) for row in only for day in days_of(row) if row[day] is not None
+        ) == sorted(
+            (one["period_end"], one["available_at"], one["value_reported"])
+            for one in vintages
+            if one["vintage"] > 1
+        )
     assert revised
 
 
@@ -355,6 +363,20 @@ def test_one_release_has_the_columns_available_at_and_value(server: LiveServer, 
             shown = [cell for cell in cells if cell is not None]
             if shown:  # a value announced before its date may not have a column yet
                 assert Decimal(line["value"]) == (shown[0] if release == "first" else shown[-1])
+    only = list(
+        csv.DictReader(io.StringIO(server.get(f"{path}?release=revisions&format=csv", paid_key).text))
+    )
+    changed = [
+        (row["date"], day, row[day])
+        for row in matrix
+        for before, day in pairwise(days_of(row))
+        if row[before] is not None and row[day] != row[before]
+    ]
+    assert changed
+    assert [
+        (row["date"], day, Decimal(row[day])) for row in only for day in list(row)[1:] if row[day]
+    ] == changed
+    assert list(only[0])[1:] == sorted({day for _, day, _ in changed})
     assert asked(server, paid_key, f"{path}?release=9999") == []
     assert server.get(f"{path}?release=0", paid_key).json()["parameter"] == "release"
 

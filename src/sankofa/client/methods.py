@@ -543,10 +543,11 @@ class Client(Session):
 
         A cell is the value known on that release day, as `/v1/macro` returns it with `as_of`. Every release
         day known on `as_of` is a column, oldest first; `from` and `to` select rows, not columns. With
-        `release` the columns are `available_at` and `value` of each date's first, latest or n-th release.
-        Ordered by date. CSV, Arrow and Excel have `date` and these columns only. The sample tier gets the
-        first rows with `truncated: true`, paid tiers everything. If several series share the key, choose
-        one with `country`.
+        `release=revisions` a cell is the value that replaced another on that day; dates and days without
+        one are left out. With `first`, `latest` or a number the columns are `available_at` and `value` of
+        that release of each date. Ordered by date. CSV, Arrow and Excel have `date` and these columns only.
+        The sample tier gets the first rows with `truncated: true`, paid tiers everything. If several series
+        share the key, choose one with `country`.
         """
 
     @asks("/v1/series/{series}/revisions")

@@ -260,10 +260,12 @@ async def get_series_matrix(
     """Every vintage of a series side by side: a row for each date, a column for each release day.
 
     A cell is the value known on that release day, as `/v1/macro` returns it with `as_of`. Every release day
-    known on `as_of` is a column, oldest first; `from` and `to` select rows, not columns. With `release` the
-    columns are `available_at` and `value` of each date's first, latest or n-th release. Ordered by date. CSV,
-    Arrow and Excel have `date` and these columns only. The sample tier gets the first rows with `truncated:
-    true`, paid tiers everything. If several series share the key, choose one with `country`.
+    known on `as_of` is a column, oldest first; `from` and `to` select rows, not columns. With
+    `release=revisions` a cell is the value that replaced another on that day; dates and days without one are
+    left out. With `first`, `latest` or a number the columns are `available_at` and `value` of that release of
+    each date. Ordered by date. CSV, Arrow and Excel have `date` and these columns only. The sample tier gets
+    the first rows with `truncated: true`, paid tiers everything. If several series share the key, choose one
+    with `country`.
     """
     day, key = as_of or call.today, series.upper()
     columns = await columns_of_series(call.edition, key)
@@ -352,15 +354,18 @@ async def _matrix(
     shapes: tuple[type[Row], type[Row]],
 ) -> Answer:
     """The rows of a matrix or of one release. Raises InvalidParameter if there are too many cells."""
+    is_wide = release in ("all", "revisions")
+    if release == "revisions":
+        vintages = [one for one in vintages if one.number > 1 and one.available_at >= one.row[0]]
     since, until = span[0] or date.min, span[1] or date.max
     by_row: defaultdict[tuple[date, str, str, str], list[_Vintage]] = defaultdict(list)
     for one in sorted(vintages, key=lambda one: one.number):
         if since <= one.row[0] <= until:
             by_row[one.row].append(one)
     ordered = [by_row[row] for row in sorted(by_row)]
-    if release != "all":
+    if not is_wide:
         ordered = [some for own in ordered if (some := _released(own, release))]
-    days = sorted({one.available_at for one in vintages}) if release == "all" else []
+    days = sorted({one.available_at for one in vintages}) if is_wide else []
     most = call.grant.rows_or_all(None)
     shown = ordered[:most]
     if len(shown) * len(days) > MOST_CELLS:
@@ -369,18 +374,18 @@ async def _matrix(
             f"{len(shown)} dates and {len(days)} release days are more than {MOST_CELLS} cells: "
             "narrow `from` and `to`, or ask for one release of each date (`release=latest`)",
         )
-    write = _wide_row(shapes[0], days) if release == "all" else _nth_row(shapes[1])
+    write = _wide_row(shapes[0], days, only_new=release != "all") if is_wide else _nth_row(shapes[1])
     rows = []
     yield_points = YieldPoints(_MATRIX_CELLS_PER_YIELD)
     for own in shown:
         rows.append(write(own))
         await yield_points.step(len(days) + 1)
     more_columns = tuple(one.isoformat() for one in days)
-    columns = more_columns if release == "all" else ("available_at", "value")
+    columns = more_columns if is_wide else ("available_at", "value")
     return Answer(
         Selection(rows, len(rows), truncated=len(shown) < len(ordered)),
         as_of=day,
-        shape=shapes[release != "all"],
+        shape=shapes[not is_wide],
         more_columns=more_columns,
         tabular=("date", *_telling_apart(ordered), *columns),
     )
@@ -403,17 +408,18 @@ def _telling_apart(ordered: Sequence[list[_Vintage]]) -> tuple[str, ...]:
     return tuple(name for name in _DETAILS if any(len({one[name] for one in some}) > 1 for some in several))
 
 
-def _wide_row(shape: type[Row], days: Sequence[date]) -> Callable[[list[_Vintage]], bytes]:
+def _wide_row(shape: type[Row], days: Sequence[date], *, only_new: bool) -> Callable[[list[_Vintage]], bytes]:
     names = [f'"{day}":'.encode() for day in days]
 
     def write(own: list[_Vintage]) -> bytes:
         row, cells, at, value = own[0].row[0], [], 0, b"null"
+        came = {one.available_at: one.value for one in own} if only_new else {}
         for day, name in zip(days, names, strict=True):
             # A value is not known before its own date, even if a source publishes it sooner.
             while at < len(own) and own[at].available_at <= day and row <= day:
                 value = own[at].value
                 at += 1
-            cells.append(name + value)
+            cells.append(name + (came.get(day, b"null") if only_new else value))
         return b"%b,%b}" % (wire.encode(shape(**own[-1].fields))[:-1], b",".join(cells))
 
     return write

@@ -282,8 +282,9 @@ MatrixLineItem = Annotated[
 ]
 Release = Annotated[
     str,
-    kinds.Text(r"^(all|first|latest|[1-9][0-9]{0,3})$", "first"),
-    "`all`: a column for each release day. `first`, `latest` or a number: only that release of each date.",
+    kinds.Text(r"^(all|revisions|first|latest|[1-9][0-9]{0,3})$", "first"),
+    "`all`: a column for each release day. `revisions`: only values that replaced others. `first`, `latest` "
+    "or a number: only that release of each date.",
 ]
 MinChange = Annotated[
     Decimal | None,
