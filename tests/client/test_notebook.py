@@ -11,6 +11,7 @@ import pytest
 from sankofa.client import AsyncClient, Client, TruncatedWarning, UnknownIdentifier, UnknownSeries
 from tests.live import LiveServer
 
+LEI = "999900SAMPLEZA000189"
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
 
 
@@ -195,9 +196,9 @@ def test_common_frames_put_values_before_provenance(client: Client) -> None:
 @pytest.mark.rule("PAN-1")
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_features_join_the_values_known_on_the_day_of_each_row(client: Client, library: str) -> None:
-    ids = ["JSE:SMPKG", RIFTLINE, "Kgalagadi Sample Retail Holdings Limited", "JSE:SMPKG"]
-    days = ["2022-01-31", "2023-06-30", "2025-01-31", "2019-01-01"]
-    frame = pandas.DataFrame({"who": ids, "day": pandas.to_datetime(days), "own": [1, 2, 3, 4]})
+    ids = ["JSE:SMPKG", RIFTLINE, "Kgalagadi Sample Retail Holdings Limited", "JSE:SMPKG", LEI]
+    days = ["2022-01-31", "2023-06-30", "2025-01-31", "2019-01-01", "2024-09-02"]
+    frame = pandas.DataFrame({"who": ids, "day": pandas.to_datetime(days), "own": [1, 2, 3, 4, 5]})
     asked: Any = polars.from_pandas(frame) if library == "polars" else frame
     features = ["net_margin", "revenue", "CPI.ZA"]
     joined = client.join_as_of(asked, on=("who", "day"), features=features)
@@ -207,6 +208,11 @@ def test_features_join_the_values_known_on_the_day_of_each_row(client: Client, l
         metrics = client.get_metrics(issuer, metric="net_margin", as_of=day, basis="as_known").rows
         expected = float(metrics[0]["value"]) if metrics else None
         assert (None if row["net_margin"] != row["net_margin"] else row["net_margin"]) == expected
+        years: Any = client.get_statement(issuer, as_of=day, period_type="FY", kind="income").rows
+        revenue = next(
+            (float(one["value_reported"] or 0) for one in years if one["line_item"] == "revenue"), None
+        )
+        assert (None if row["revenue"] != row["revenue"] else row["revenue"]) == revenue
         series = client.get_macro(series="CPI.ZA", as_of=day, limit=1).rows
         value = float(series[0]["value"] or 0) if series else None
         assert (None if row["CPI.ZA"] != row["CPI.ZA"] else row["CPI.ZA"]) == value
