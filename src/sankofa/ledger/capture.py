@@ -264,6 +264,8 @@ class Capture:
         """The cleaned copy to write, for a file whose bytes are not stored."""
         self._facts: dict[str, list[Texts]] = {}  # by subject
         self._waiting_facts = 0
+        self._no_person = ""
+        """The subject of the last fact: no natural person, as far as is known."""
         self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
         self._withheld: list[Row] = []
         self._links: list[Row] = []
@@ -287,9 +289,11 @@ class Capture:
 
     def fact(self, fact: Fact) -> None:
         subject, concept, unit, start, end, available, document, value, location, declared, confidence = fact
-        if subject in self.persons:
-            self.withhold()
-            return
+        if subject != self._no_person:
+            if subject in self.persons:
+                self.withhold()
+                return
+            self._no_person = subject
         if self.cleaned_copy is not None:
             self.cleaned_copy(RecordKind.FACT, fact)
         own = self._facts.get(subject)
@@ -355,6 +359,7 @@ class Capture:
 
     def withhold_hashed(self, hashed: str) -> None:
         """Remember a proven person, known only by hash."""
+        self._no_person = ""
         self._withheld.append((hashed, self.source_id, self.id))
         if self.cleaned_copy is not None:
             self.cleaned_copy(RecordKind.PERSON, hashed)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -84,13 +85,13 @@ def _entity(issuer: Identifier, document: _Document) -> EntityRecord:
         identifiers=(subject,),
         document=f"CIK{issuer.value}.json",
     )
-    filed = (
+    filed = {
         row.filed or ""
         for concepts in document.facts.values()
         for concept in concepts.values()
         for rows in concept.units.values()
         for row in rows
-    )
+    }
     return EntityRecord(subject, max(filter(_is_day, filed), default=""), profile, incidental=True)
 
 
@@ -128,14 +129,21 @@ def _fact(subject: str, concept: str, unit: str, row: _Row) -> Fact | None:
         return None
     if not value:
         raise ValueError("val is missing")
-    end = day_in("end", row.end or "")
-    start = day_in("start", row.start) if row.start else ""
-    if start > end:
-        raise ValueError("start is after end")
-    filed = day_in("filed", row.filed or "")
-    if not row.accn or not row.accn.isprintable():
+    start, end, filed = _days(row.start, row.end, row.filed)
+    document = row.accn
+    if not document or not document.isprintable():
         raise ValueError("accn is missing")
-    return Fact(subject, concept, unit, start, end, filed, row.accn, exact(value), concept)
+    return Fact(subject, concept, unit, start, end, filed, document, exact(value), concept)
+
+
+@lru_cache(maxsize=65536)
+def _days(start: str | None, end: str | None, filed: str | None) -> tuple[str, str, str]:
+    """The days of a figure: hundreds of figures share them. Raises ValueError with the fault."""
+    last = day_in("end", end or "")
+    first = day_in("start", start) if start else ""
+    if first > last:
+        raise ValueError("start is after end")
+    return first, last, day_in("filed", filed or "")
 
 
 def _is_day(day: str) -> bool:
