@@ -266,6 +266,7 @@ def test_a_recycled_ticker_leads_to_its_owner_on_the_day(
         ("exchange=NGX&as_of=2020-06-30", [HEIR_ID]),
         ("exchange=NGX&country=ZA&as_of=2020-06-30", [HEIR_ID]),
         ("country=ZA&as_of=2018-06-30", [MILL_ID]),
+        ("country=ZA", sorted([MILL_ID, HEIR_ID])),  # merged and delisted, and still there
     ],
 )
 def test_filtering_by_exchange_gives_the_issuers_listed_on_the_day(

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -241,14 +241,15 @@ def _histories(
     def order(one: Statement) -> tuple[object, ...]:
         return one.effective, captures[one.capture_id].day, one.capture_id
 
-    def marked(one: Statement) -> Statement:
-        kept = one.profile.registered or not one.register
-        return one if kept or one.effective in captures[one.capture_id].instants else one._replace(filed=True)
+    def is_filed(one: Statement) -> bool:
+        return bool(one.register) and one.effective not in captures[one.capture_id].instants
 
     for subject, records in groupby(ledger.entity_records(), itemgetter(0)):
         histories = defaultdict[str, list[Statement]](list)
         for _, source_id, effective, profile, capture_id in records:
-            one = marked(Statement(subject, source_id, profile, capture_id, effective))
+            one = Statement(subject, source_id, profile, capture_id, effective)
+            if not profile.registered and is_filed(one):
+                one = one._replace(filed=True)
             (relationships[subject] if profile.relationship else histories[one.register]).append(one)
         for own in histories.values():
             if len(own) > 1:
@@ -261,9 +262,10 @@ def _own_claims(
     statement: Statement, earlier: Sequence[Statement], captures: Mapping[int, CaptureInfo]
 ) -> Iterator[Claim]:
     """The identifiers of a profile, each by the first record of its register that has it."""
-    own = [*(one for one in earlier if one.register == statement.register), statement]
     for identifier in statement.profile.identifiers:
-        one = next(one for one in own if identifier in one.profile.identifiers)
+        own = (one for one in earlier if one.register == statement.register)
+        has_it = (one for one in own if identifier in one.profile.identifiers)
+        one = next(has_it, statement) if earlier else statement
         ref = captures[one.capture_id].ref(free_location(one.subject), one.profile.document)
         yield Claim(in_one_spelling(identifier), ref, one.capture_id)
 
@@ -276,9 +278,12 @@ def strongest_first(statements: Iterable[Statement]) -> list[Statement]:
         name_only = one.profile.secondary and not (one.filed and one.subject.startswith(_REGISTRANT))
         return name_only, _rank(one.subject), not one.profile.registered
 
-    ordered = sorted(statements, key=lambda one: (one.source_id, one.subject))
-    ordered.sort(key=lambda one: one.effective if one.filed else "", reverse=True)
-    return sorted(ordered, key=rank)
+    ordered = list(statements)
+    if len(ordered) > 1:  # of most organisations there is one
+        ordered.sort(key=lambda one: (one.source_id, one.subject))
+        ordered.sort(key=lambda one: one.effective if one.filed else "", reverse=True)
+        ordered.sort(key=rank)
+    return ordered
 
 
 def _see(first_seen: dict[str, int], subject: str, capture_id: int) -> None:
@@ -296,17 +301,20 @@ def _entity(
     """`records` has the current and the earlier ones of each subject, `left` the identifiers that belong to
     nobody, and those that are not the subject's own."""
     unresolved, disputed = left
-    statements, earlier = ([one for s in subjects for one in own.get(s, ())] for own in records)
+    named, replaced = records
+    statements = [one for s in subjects for one in named.get(s, ())]
+    earlier = [one for s in subjects for one in replaced.get(s, ())] if replaced else []
     several = len(subjects) > 1
     oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s)) if several else subjects[0]
     surviving = service_id(oldest)
     aliases = sorted({service_id(s) for s in subjects} - {surviving}) if several else []
-    statements = strongest_first(statements) if len(statements) > 1 else statements
+    statements = strongest_first(statements)
     held: dict[str, tuple[str, Claim]] = {}  # the claim that was known first, with its day
     recorded: dict[tuple[str, int], str] = {}
-    for one in (*earlier, *statements):
+    for one in chain(earlier, statements):
         day = one.effective[:10] if one.filed else one.profile.registered
-        recorded[one.subject, one.capture_id] = min(day, recorded.get((one.subject, one.capture_id), day))
+        if day <= recorded.get((one.subject, one.capture_id), day):
+            recorded[one.subject, one.capture_id] = day
     spells: dict[str, list[Claim]] = {}
     own = {subject for subject in subjects if subject.startswith("lei:")}
     for subject in subjects:
