@@ -306,10 +306,13 @@ class _Question:
         readings = []
         key = self._subject.upper()
         columns = await columns_of_series(self._call.edition, key)
+        locked = self._call.lock is not None
+        known = set[str]() if locked else {column.split("|")[2] for column in columns}
         for column in columns:
             frequency = column.split("|")[2]
             days: dict[date, list[Any]] = {}
             async for one in every_vintage(self._call.edition, column, self._day):
+                known.add(frequency)  # a locked view does not tell of a series that begins later
                 if _is_when(self._when, one.date, frequency):
                     days.setdefault(one.date, []).append(one)
             for own in days.values():
@@ -321,10 +324,10 @@ class _Question:
                         for one, replaced in zip(own, later, strict=True)
                     ]
                 )
-        if not columns:
+        if not known:
             self.absent = await self._no_series(key)
         elif not readings:
-            kinds = " and ".join(sorted({column.split("|")[2] for column in columns}))
+            kinds = " and ".join(sorted(known))
             detail = f"The series is {kinds}; no value of this period was public on {self._day}."
             self.absent = Absence("no_match", detail)
         return readings
