@@ -5,7 +5,7 @@ import os
 import signal
 import tempfile
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import IO
 
@@ -113,7 +113,7 @@ def test_an_invalid_number_of_processes_is_refused(home: Path, number: str) -> N
 
 def test_rows_that_several_processes_hashed_have_the_roots_that_one_process_finds(home: Path) -> None:
     succeed(home, "publish", **TWO)
-    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    done = succeed(home, "editions", "rebuild", now)
+    later = f"{datetime.now(UTC) + timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}"
+    done = succeed(home, "editions", "rebuild", later)
     assert "fundamentals: 400 rows, as logged" in done.stdout
     assert "the same rows and roots" in done.stdout

@@ -35,7 +35,7 @@ def test_an_older_version_keeps_serving_its_edition_when_a_newer_one_publishes(
     until(lambda: ask(live, key) == (200, editions[1]))
     with Load(live, key, clients=2) as load:
         newer = publish_by_a_newer_version(home, editions[1])
-        until(lambda: f"refused: edition {newer}: has layout 99, and this version reads" in live.log)
+        until(lambda: f"refused: edition {newer}: has layout 99, but this version reads" in live.log)
         assert "a newer version published it, install that one" in live.log
         assert live.get("/v1/status").json()["edition"] == editions[1]
     assert load.failures == []

@@ -142,7 +142,7 @@ def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: P
     _of_layout(home, 4)
     code, found = findings(home, "upgrade-check")
     assert code == 1
-    assert any("has layout 4, and" in line and "run: sankofa publish" in line for line in found["error"])
+    assert any("has layout 4, but" in line and "run: sankofa publish" in line for line in found["error"])
     succeed(home, "publish")
     assert findings(home, "upgrade-check")[0] == 0
 
