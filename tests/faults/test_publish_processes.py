@@ -5,7 +5,7 @@ import os
 import signal
 import tempfile
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +15,7 @@ import pytest
 from tests.commands import Running
 from tests.live import COMMANDS, _environment, run, succeed
 from tests.patience import PATIENCE, until
+from tests.spec.test_log_history import entries_of
 from tests.world.desk import Desk
 
 TWO = {"publish_processes": "2"}
@@ -113,7 +114,7 @@ def test_an_invalid_number_of_processes_is_refused(home: Path, number: str) -> N
 
 def test_rows_that_several_processes_hashed_have_the_roots_that_one_process_finds(home: Path) -> None:
     succeed(home, "publish", **TWO)
-    later = f"{datetime.now(UTC) + timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}"
-    done = succeed(home, "editions", "rebuild", later)
+    (entry,) = entries_of(home)
+    done = succeed(home, "editions", "rebuild", entry["published_at"])
     assert "fundamentals: 400 rows, as logged" in done.stdout
     assert "the same rows and roots" in done.stdout

@@ -62,7 +62,14 @@ def test_a_query_finds_series_with_every_word_or_its_beginning(server: LiveServe
 
         return [row for row in rows if all(has(row, word) for word in words)]
 
-    for words in (("cpi",), ("gdp",), ("gdp", "growth"), ("south", "africa"), ("infl",), ("exchange", "rand")):
+    for words in (
+        ("cpi",),
+        ("gdp",),
+        ("gdp", "growth"),
+        ("south", "africa"),
+        ("infl",),
+        ("exchange", "rand"),
+    ):
         assert expected(*words)
         assert catalogue(server, paid_key, "q=" + "+".join(words)) == expected(*words), words
         assert catalogue(server, paid_key, "q=" + "+".join(reversed(words)).upper()) == expected(*words)
