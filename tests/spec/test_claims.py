@@ -218,18 +218,19 @@ def test_an_unknown_claim_says_why(
     for prefix in ("", "/at/2026-01-31"):
         body = server.body(f"{prefix}/v1/check?{urlencode(claim)}", paid_key)
         assert body["data"][0]["verdict"] == "unknown"
-        assert body["absent"]["reason"] == reason
-        assert words in body["absent"]["detail"]
-        for one in body["absent"]["try"]:
+        assert body["absent"] is None
+        assert body["unknown"]["reason"] == reason
+        assert words in body["unknown"]["detail"]
+        for one in body["unknown"]["try"]:
             assert not prefix
             assert server.body(f"{one['path']}?{urlencode(one['arguments'])}", paid_key)["count"]
     if reason == "unknown_line_item":
-        (led,) = server.body(f"/v1/check?{urlencode(claim)}", paid_key)["absent"]["try"]
+        (led,) = server.body(f"/v1/check?{urlencode(claim)}", paid_key)["unknown"]["try"]
         assert led["arguments"]["measure"] == "revenue"
         assert server.rows("/v1/check", paid_key, **led["arguments"])[0]["verdict"] == "supported"
     known = {**claim, "subject": TICKER, "measure": "revenue", "period": "2024"}
     known.pop("unit", None)
-    assert server.body(f"/v1/check?{urlencode(known)}", paid_key)["absent"] is None
+    assert server.body(f"/v1/check?{urlencode(known)}", paid_key)["unknown"] is None
 
 
 @pytest.mark.rule("CLM-2")

@@ -13,7 +13,7 @@ import click
 from sankofa.cli.describing import operator_call
 from sankofa.cli.output import as_json, print_json
 from sankofa.model.claims import read_period
-from sankofa.model.errors import InvalidParameter, OperatorError, Problem
+from sankofa.model.errors import Absence, InvalidParameter, OperatorError, Problem
 from sankofa.operations.contract import Call
 from sankofa.operations.locked import ask, decode_answer
 from sankofa.sources.base import InputFile
@@ -189,7 +189,8 @@ async def _check(call: Call, row: _Row, day: date) -> dict[str, Any]:
     given = {name: row[name] for name in names if row.get(name)} | {"as_of": day.isoformat()}
     answer = await ask(call, "check_claim", given)
     (checked,) = (one for some in answer.selection.lists() for one in decode_answer(some))
-    return {**checked, "detail": answer.absent.detail if answer.absent else None}
+    why = answer.members["unknown"]
+    return {**checked, "detail": why.detail if isinstance(why, Absence) else None}
 
 
 def _print_audit(audited: list[_Audited]) -> None:

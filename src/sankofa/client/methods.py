@@ -43,7 +43,7 @@ class Client(Session):
         current one; a removed edition as `since` is a 410: start again. Needs the starter tier or above.
         """
 
-    @asks("/v1/check")
+    @asks("/v1/check", "unknown")
     def check_claim(
         self,
         subject: str,
@@ -62,7 +62,7 @@ class Client(Session):
         written. `supported_then`: only an earlier vintage does; it was restated on `restated_at`.
         `contradicted`: there is a figure, but no vintage rounds to the claim; the row shows the latest.
         `unknown`: no figure is known for that subject, measure and period, or its unit differs, or several
-        figures disagree; `absent` says which. Units and currencies are never guessed. Years, quarters and
+        figures disagree; `unknown` says which. Units and currencies are never guessed. Years, quarters and
         half-years are those of the issuer's own financial year; `period_start` and `period_end` name the
         days.
         """

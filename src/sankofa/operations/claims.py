@@ -23,8 +23,9 @@ from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
-from sankofa.operations.contract import Answer, Call, operation, printable
+from sankofa.operations.contract import MEMBERS, Answer, Call, operation, printable
 from sankofa.operations.nearest import having_name, identified, line_items_meant, nearest_codes
+from sankofa.operations.parameter_types import JsonSchema
 
 _SUPPORTED, _THEN, _CONTRADICTED, _UNKNOWN = VERDICTS
 _ID: Final = 26
@@ -109,7 +110,15 @@ _chosen = msgspec.json.Decoder(list[_Chosen]).decode
 _metrics = msgspec.json.Decoder(list[_Metric]).decode
 
 
-@operation("/v1/check", row=CheckRow, errors=(400, 401, 429, 503), tool="check_claim", extension=True)
+_WHY: Final[dict[str, JsonSchema]] = {
+    "unknown": MEMBERS["absent"]
+    | {"description": "Why the claim is unknown, and what to ask instead; null for any other verdict."}
+}
+
+
+@operation(
+    "/v1/check", row=CheckRow, errors=(400, 401, 429, 503), tool="check_claim", members=_WHY, extension=True
+)
 async def check_claim(
     call: Call,
     *,
@@ -125,7 +134,7 @@ async def check_claim(
     The answer is one row. `supported`: the latest figure known on `as_of` rounds to the claim as written.
     `supported_then`: only an earlier vintage does; it was restated on `restated_at`. `contradicted`: there is
     a figure, but no vintage rounds to the claim; the row shows the latest. `unknown`: no figure is known for
-    that subject, measure and period, or its unit differs, or several figures disagree; `absent` says which.
+    that subject, measure and period, or its unit differs, or several figures disagree; `unknown` says which.
     Units and currencies are never guessed. Years, quarters and half-years are those of the issuer's own
     financial year; `period_start` and `period_end` name the days.
     """
@@ -145,7 +154,7 @@ async def check_claim(
     verdict, figure = _agreed(claim, readings)
     absent = _unsettled(claim, readings) if readings else asked.absent
     rows = Selection([wire.encode(_row(call, verdict, figure))], 1, truncated=False)
-    return Answer(rows, as_of=day, absent=absent if verdict == _UNKNOWN else None)
+    return Answer(rows, as_of=day, absent=absent if verdict == _UNKNOWN else None, members={"unknown": None})
 
 
 def _spelled(measure: str) -> str:

@@ -130,12 +130,17 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
 
 
 async def _explained(operation: Operation, call: Call, arguments: dict[str, Any], answer: Answer) -> Answer:
-    """An answer, with the reason if it has no rows or is no verdict."""
+    """An answer, with the reason if it has no rows, or if its claim is unknown."""
     if answer.selection.count and answer.absent is None:
         return answer
     absent = answer.absent or await absence_of(call, operation, arguments)
-    leads_on = [one for one in absent.suggestions if call.lock is None and await _leads_on(call, one)]
-    return replace(answer, absent=replace(absent, suggestions=tuple(leads_on)))
+    if call.lock is None:
+        leads_on = [one for one in absent.suggestions if await _leads_on(call, one)]
+        absent = replace(absent, suggestions=tuple(leads_on))
+    if answer.selection.count:
+        unknown = absent if call.lock is None else replace(absent, suggestions=())
+        return replace(answer, absent=None, members={**answer.members, "unknown": unknown})
+    return replace(answer, absent=absent)
 
 
 async def _leads_on(call: Call, suggestion: Suggestion) -> bool:
