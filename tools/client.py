@@ -229,7 +229,7 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> str:
 
 def _async_client(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
     lines = ['class AsyncClient(AsyncSession):\n    """Asks the service with a key; awaited."""\n']
-    lines.append("    _ask = AsyncSession._asked")
+    lines.append("    _ask = AsyncSession._request")
     for name, signature in signatures.items():
         lines.append(f"    {name} = awaited(Client.{name})")
         if _has_pages(signature):

@@ -260,7 +260,7 @@ def test_a_killed_node_loses_only_the_requests_it_was_answering(
 ):
     with ExitStack() as stack:
         estate = Estate(tmp_path, stack, postgres_url, redis_url)
-        until(lambda: _asked(estate) == 200)
+        until(lambda: _status(estate) == 200)
         before = estate.used()
         with SteadyLoad(estate.balancer.port, estate.key, estate.expected) as load:
             until(lambda: load.answers(0.0) > 20)
@@ -280,7 +280,7 @@ def test_a_killed_node_loses_only_the_requests_it_was_answering(
 def test_answers_stay_right_and_counts_exact_whatever_is_killed(estate: WatchedEstate, trial: Trial) -> None:
     rounds = trial.count(1, 3)
     editions = trial.count(4, 11)  # the first figure existed before the load
-    until(lambda: _asked(estate) == 200)
+    until(lambda: _status(estate) == 200)
     before = estate.used()
     with SteadyLoad(estate.balancer.port, estate.key, estate.expected) as load:
         until(lambda: load.answers(0.0) > 50)
@@ -320,7 +320,7 @@ def test_answers_stay_right_and_counts_exact_whatever_is_killed(estate: WatchedE
     trial.measured("counted above the answers", counted - answered)
 
 
-def _asked(estate: Estate) -> int:
+def _status(estate: Estate) -> int:
     try:
         return min(node.get(PATH, estate.key).status_code for node in estate.nodes)
     except OSError:

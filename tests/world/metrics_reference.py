@@ -284,7 +284,7 @@ class Issuer:
 
 
 @cache
-def _asked(formula: Callable[[Table], Any]) -> tuple[str, ...]:
+def _parameters(formula: Callable[[Table], Any]) -> tuple[str, ...]:
     looked = _Looked({})
     formula(looked)
     return tuple(dict.fromkeys(looked.asked))
@@ -299,7 +299,7 @@ def _forms(slug: str) -> list[tuple[set[str], Callable[[Table], tuple[Fraction, 
         ]
     else:
         formulas = [FORMULAS[slug]]
-    return [(set(_asked(formula)), formula) for formula in formulas]
+    return [(set(_parameters(formula)), formula) for formula in formulas]
 
 
 @cache
@@ -445,7 +445,7 @@ def _taken(
         names = {name: _looked_up(name, needs) for name in needs}
         if table.keys() >= set(names.values()):
             values = {name: table[found].value for name, found in names.items()}
-            found_by = [table[names[name]] for name in _asked(formula)]
+            found_by = [table[names[name]] for name in _parameters(formula)]
             inputs = tuple(row for option in found_by for row in option.inputs)
             return formula(values), inputs, tuple(option.route for option in found_by)
     return None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sankofa.derive.metrics.routes import items_asked
+from sankofa.derive.metrics.routes import metric_inputs
 from sankofa.model.line_items import Route, table
 
 FILE = Path(__file__).with_name("route_examples.csv")
@@ -46,7 +46,7 @@ def route_key(route: Route) -> RouteKey:
 
 def routes_with_a_filing() -> list[Route]:
     """The routes that read tagged filings, not those of items under their own name."""
-    asked = sorted(items_asked())
+    asked = sorted(metric_inputs())
     return [
         route
         for item in asked

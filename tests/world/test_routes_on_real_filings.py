@@ -22,7 +22,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import Computed, MetricYears, derive, windows
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
 from sankofa.derive.metrics.lines import Lines
-from sankofa.derive.metrics.routes import items_asked
+from sankofa.derive.metrics.routes import metric_inputs
 from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.capture import FactColumns
 from sankofa.ledger.reader import Facts
@@ -144,7 +144,7 @@ def test_every_route_leads_to_its_figure_in_the_real_filing_listed_for_it(
     met: dict[RouteKey, RouteExample] = {}
     every: dict[RouteKey, set[RouteExample]] = {}
     for name, end, lines in years:
-        for item in sorted(items_asked()):
+        for item in sorted(metric_inputs()):
             for figure in lines.figures(item):
                 key = route_key(table().routes[item][figure.route])
                 last = max((part.report for part in figure.parts), key=lambda r: (r.available, r.document))

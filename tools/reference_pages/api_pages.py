@@ -37,7 +37,7 @@ def api_page() -> str:
         " same key there or as `Authorization: Bearer`; a tool takes the parameters of its operation.",
         "| operation | tool | answers |\n|---|---|---|\n"
         + "\n".join(
-            f"| [{_asked(o)}](#{o.name}) | {code(o.tool or '')} | {o.summary} |" for o in operations()
+            f"| [{_request_line(o)}](#{o.name}) | {code(o.tool or '')} | {o.summary} |" for o in operations()
         ),
         "## Open paths",
         "They need no key and count against none.",
@@ -73,7 +73,7 @@ def _operation(operation: Operation) -> Iterator[str]:
     errors = ", ".join(map(str, operation.errors))
     yield f"## {operation.name}"
     tool = f", MCP tool {code(operation.tool)}" if operation.tool else ""
-    yield f"{_asked(operation)}{tool}."
+    yield f"{_request_line(operation)}{tool}."
     yield "\n\n".join(filter(None, (operation.summary, operation.description)))
     yield f"Errors of its own: {errors}."
     yield "### Parameters of " + operation.name
@@ -113,7 +113,7 @@ def _parameter(operation: Operation, parameter: Parameter) -> tuple[str, ...]:
     )
 
 
-def _asked(operation: Operation) -> str:
+def _request_line(operation: Operation) -> str:
     return code(f"GET {operation.path}") if operation.path else "tool only"
 
 

@@ -71,7 +71,7 @@ def _key_store(settings: Settings) -> Iterator[Finding]:
         async with opened_keys(settings, create=False):
             pass
 
-    yield _asked("key store", "KEYSTORE", opened())
+    yield _probe("key store", "KEYSTORE", opened())
 
 
 def _usage_store(settings: Settings) -> Iterator[Finding]:
@@ -86,14 +86,14 @@ def _usage_store(settings: Settings) -> Iterator[Finding]:
         finally:
             await store.close()
 
-    yield _asked("usage store", "USAGESTORE", counted())
+    yield _probe("usage store", "USAGESTORE", counted())
 
 
 def _not_there(settings: Settings, url: str, name: str) -> bool:
     return url == "embedded:" and not (settings.home / name).exists()
 
 
-def _asked(component: str, setting: str, question: Coroutine[Any, Any, None]) -> Finding:
+def _probe(component: str, setting: str, question: Coroutine[Any, Any, None]) -> Finding:
     try:
         asyncio.run(question)
     except StoreUnavailable as failure:

@@ -335,7 +335,7 @@ class Delivery:
                 added = {change.key[1:] for change in changes if change.change == ADDED}
                 if not added or not self._concerns(place):
                     continue
-                for row in await self._asked(call, place):
+                for row in await self._matching_rows(call, place):
                     fields = msgspec.json.decode(row, type=_Identity)
                     seen = fields.observed_at.replace("-", "").replace(":", "")
                     if fields.key in added and seen >= captured:
@@ -349,7 +349,7 @@ class Delivery:
         name = "country" if self._hook.on == "release" else "service_id"
         return self._hook.filters.get(name, place.key).upper() == place.key
 
-    async def _asked(self, call: Call, place: ChangePosition) -> list[msgspec.Raw]:
+    async def _matching_rows(self, call: Call, place: ChangePosition) -> list[msgspec.Raw]:
         """The rows of an issuer, or of a day in a country, that match the filters."""
         given = {**self._hook.filters, "limit": str(_EVERY_ROW)}
         if self._hook.on == "release":

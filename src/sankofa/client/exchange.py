@@ -218,7 +218,7 @@ RETRIES: Final = Retries()
 TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
 
 
-def given_only(arguments: Mapping[str, object]) -> dict[str, object]:
+def without_none(arguments: Mapping[str, object]) -> dict[str, object]:
     """The arguments without None values."""
     return {name: value for name, value in arguments.items() if value is not None}
 

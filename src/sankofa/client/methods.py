@@ -786,7 +786,7 @@ class Client(Session):
 class AsyncClient(AsyncSession):
     """Asks the service with a key; awaited."""
 
-    _ask = AsyncSession._asked
+    _ask = AsyncSession._request
     get_changes = awaited(Client.get_changes)
     iter_changes = paged(Client.iter_changes)
     check_claim = awaited(Client.check_claim)

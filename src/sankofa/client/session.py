@@ -49,12 +49,12 @@ from sankofa.client.exchange import (
     default_headers,
     default_url,
     file_request,
-    given_only,
     part_path,
     question,
     read_json,
     remove_part_file,
     verified_file,
+    without_none,
 )
 from sankofa.client.frames import Figures
 from sankofa.client.rows import PeriodType
@@ -115,7 +115,7 @@ class SessionBase(ABC):
     async def _pause(self, seconds: float) -> None:
         """Wait before the next attempt."""
 
-    async def _asked(self, name: str, /, **arguments: object) -> Answer[Any]:
+    async def _request(self, name: str, /, **arguments: object) -> Answer[Any]:
         everything = arguments.pop("all", False)
         if lookup := to_look_up(arguments.get("service_id")):
             arguments["service_id"] = await self._identify(*lookup)
@@ -127,24 +127,24 @@ class SessionBase(ABC):
 
     async def _every_page(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
         pages: list[Answer[Any]] = []
-        following: dict[str, object] = {"limit": PAGE, **given_only(arguments)}
+        following: dict[str, object] = {"limit": PAGE, **without_none(arguments)}
         try:
             while not pages or pages[-1].next_cursor is not None:
-                pages.append(await self._asked(name, **following))
+                pages.append(await self._request(name, **following))
                 following |= next_page(name, pages[-1])
         except UpgradeRequired:
             if arguments.get("limit") is not None or pages:
                 raise
-            return (await self._asked(name, **arguments)).cut_by_tier()  # all that the sample tier serves
+            return (await self._request(name, **arguments)).cut_by_tier()  # all that the sample tier serves
         return pages[0].with_pages(pages[1:])
 
     async def _identify(self, kind: str, identifier: str) -> str:
         if identifier not in self._service_ids:
             if kind == NAME:
-                matches = await self._asked("search", q=identifier, type="organisation")
+                matches = await self._request("search", q=identifier, type="organisation")
                 self._service_ids[identifier] = named_by(identifier, matches)
             else:
-                matches = await self._asked("find_by_identifier", id_type=kind, id_value=identifier)
+                matches = await self._request("find_by_identifier", id_type=kind, id_value=identifier)
                 self._service_ids[identifier] = service_id_of(identifier, matches)
         return self._service_ids[identifier]
 
@@ -198,7 +198,7 @@ def asks(path: str, *members: str, rows_under: str = "data") -> Callable[[Method
 
         @wraps(method)
         def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            answer: T = session._ask(name, **_given(signature, args, kwargs))
+            answer: T = session._ask(name, **_named_arguments(signature, args, kwargs))
             return answer
 
         return ask
@@ -214,7 +214,7 @@ def row_by_row(
 
     @wraps(method)
     def iterate(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        arguments = _given(signature, args, kwargs)
+        arguments = _named_arguments(signature, args, kwargs)
         del arguments["all"]  # always every page
         every: Iterator[T] = session._each_row(name, **arguments)
         return every
@@ -271,7 +271,7 @@ def waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Call
     return ask
 
 
-def _given(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
+def _named_arguments(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
     """The arguments of a call by name, without `self`. Raises TypeError like a call."""
     bound = signature.bind(None, *args, **kwargs)
     bound.apply_defaults()
@@ -339,7 +339,7 @@ class AsyncSession(SessionBase):
 
         Only what a query needs is fetched, and all of it from one edition. Raises NotOpen.
         """
-        return scan(await self._asked("get_export", edition=edition), name, engine)
+        return scan(await self._request("get_export", edition=edition), name, engine)
 
     async def series(
         self,
@@ -355,7 +355,7 @@ class AsyncSession(SessionBase):
         Raises UnknownSeries, with the nearest keys, if there is no such series.
         """
         key, days = series_key(series), {"as_of": as_of, "from_": from_, "to": to}
-        return by_date(key, await self.columns._asked("get_macro", series=key, **days, all=True), figures)
+        return by_date(key, await self.columns._request("get_macro", series=key, **days, all=True), figures)
 
     async def vintages(
         self,
@@ -373,7 +373,7 @@ class AsyncSession(SessionBase):
         the columns are `available_at` and `value`.
         """
         asked = {"series": series_key(series), "release": release, "as_of": as_of, "from_": from_, "to": to}
-        return by_release(await self.columns._asked("get_series_matrix", **asked), figures)
+        return by_release(await self.columns._request("get_series_matrix", **asked), figures)
 
     async def statement(
         self,
@@ -390,7 +390,7 @@ class AsyncSession(SessionBase):
         an exact name.
         """
         asked = {"service_id": issuer, "as_of": as_of, "kind": kind, "period_type": period_type}
-        return by_period(await self._asked("get_statement", **asked, shape="wide"), figures)
+        return by_period(await self._request("get_statement", **asked, shape="wide"), figures)
 
     async def universe(
         self,
@@ -405,7 +405,7 @@ class AsyncSession(SessionBase):
         With `all=False` one page of them.
         """
         asked = {"country": country, "exchange": exchange, "as_of": as_of, "all": all}
-        return universe_frame(await self.columns._asked("list_issuers", **asked))
+        return universe_frame(await self.columns._request("list_issuers", **asked))
 
     async def join_as_of(self, frame: Any, *, on: tuple[str, str], features: Sequence[str]) -> Any:
         """A frame of pandas or Polars with features, each as known on the day of its row.
@@ -420,9 +420,9 @@ class AsyncSession(SessionBase):
             lookup = to_look_up(identifier)
             join.service_ids[identifier] = identifier if lookup is None else await self._identify(*lookup)
         for issuers in join.batches():
-            join.add(await self._asked("get_panel", **join.panel, issuers=issuers, all=True))
+            join.add(await self._request("get_panel", **join.panel, issuers=issuers, all=True))
         for key, day in join.observations():
-            join.observed[key, day] = await self._asked("get_macro", series=key, as_of=day, limit=1)
+            join.observed[key, day] = await self._request("get_macro", series=key, as_of=day, limit=1)
         return join.joined()
 
     async def close(self) -> None:
@@ -439,7 +439,7 @@ class AsyncSession(SessionBase):
     async def _each_row(self, name: str, **arguments: object) -> AsyncIterator[Any]:
         following: dict[str, object] | None = arguments
         while following is not None:
-            page = await self._asked(name, **following)
+            page = await self._request(name, **following)
             for row in page.rows:
                 yield row
             following = None if page.next_cursor is None else following | next_page(name, page)
@@ -488,7 +488,7 @@ class Session(SessionBase):
     statement = waits(AsyncSession.statement)
     universe = waits(AsyncSession.universe)
     join_as_of = waits(AsyncSession.join_as_of)
-    _ask = waits(SessionBase._asked)
+    _ask = waits(SessionBase._request)
 
     @overload
     def scan_panel(

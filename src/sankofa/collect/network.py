@@ -155,14 +155,14 @@ def refuse_unsafe(host: str, address: str, *, allow_private: bool) -> None:
 
     Link-local and cloud metadata addresses are always refused, private networks unless allowed.
     """
-    for one in _meant_by(ipaddress.ip_address(address.partition("%")[0])):
+    for one in _reached_by(ipaddress.ip_address(address.partition("%")[0])):
         if not allow_private and (not one.is_global or one.is_reserved or one in _SITE_LOCAL):
             raise ReplyRefused(f"{host} leads to {address}, which is not an address of the public internet")
         if one.is_link_local or one.is_multicast or one.is_unspecified or one in _METADATA:
             raise ReplyRefused(f"{host} leads to {address}, which is never fetched from")
 
 
-def _meant_by(address: _Address) -> Iterator[_Address]:
+def _reached_by(address: _Address) -> Iterator[_Address]:
     """The address, and the IPv4 address inside it that a gateway or this machine would connect to."""
     yield address
     if isinstance(address, ipaddress.IPv6Address):

@@ -38,7 +38,7 @@ from sankofa.ledger.capture import FactColumns
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, Facts
 from sankofa.ledger.reports import Identity, Published, Report, Reports
-from sankofa.ledger.spells import Placed, places
+from sankofa.ledger.spells import DatedLocation, dated_locations
 from sankofa.model.days import FOREVER, ordinal, tradable_from
 from sankofa.model.line_items import LINE_ITEMS, NOTHING, SELF, Route, line_item, table
 from sankofa.model.periods import IssuerYears
@@ -206,8 +206,8 @@ class Issuer:
         """The first session of the issuer's exchange after something became public."""
         if (day, instant) in self._tradable:
             return self._tradable[day, instant]
-        number = max(bisect_right(self._places, day.isoformat(), key=lambda one: one.day) - 1, 0)
-        listed = self._places[number].exchanges if self._places else ()
+        number = max(bisect_right(self._dated_locations, day.isoformat(), key=lambda one: one.day) - 1, 0)
+        listed = self._dated_locations[number].exchanges if self._dated_locations else ()
         session = tradable_from(listed[0], day, instant) if listed else None
         self._tradable[day, instant] = session
         return session
@@ -223,8 +223,8 @@ class Issuer:
         return {document: instant for one in held for document, instant in one.items()}
 
     @cached_property
-    def _places(self) -> list[Placed]:
-        return places(self.entity, self.captures)
+    def _dated_locations(self) -> list[DatedLocation]:
+        return dated_locations(self.entity, self.captures)
 
     @property
     def names(self) -> IssuerYears:
@@ -265,7 +265,7 @@ def item_of(identity: Identity, reports: Reports) -> str:
     if candidates is None:
         return line_item(identity[0])
     day = min(report.available for report in reports[identity])
-    known = _Known(identity, reports, day)
+    known = _KnownFigures(identity, reports, day)
     if not any(known.value(concept) for concept in candidates.served):
         proven = next((route for route in candidates.routes if _is_proven(route, known)), None)
         if proven is not None and proven.single == identity[0]:
@@ -273,7 +273,7 @@ def item_of(identity: Identity, reports: Reports) -> str:
     return line_item(identity[0])
 
 
-class _Known:
+class _KnownFigures:
     """The figures of one period and unit, as known on a day."""
 
     def __init__(self, identity: Identity, reports: Reports, day: int) -> None:
@@ -286,7 +286,7 @@ class _Known:
         return None if latest is None or latest.value is None else Decimal(latest.value)
 
 
-def _is_proven(route: Route, known: _Known) -> bool:
+def _is_proven(route: Route, known: _KnownFigures) -> bool:
     value = known.value(route.single)
     if not value or any(known.value(concept) for concept in route.unless):
         return False

@@ -88,10 +88,10 @@ async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str
     if what == "query":
         if request.method != "POST":
             raise MethodNotAllowed("POST")
-        asked = _asked(request.body)
+        asked = _query(request.body)
         last = _chosen(versions, asked).number
     elif what == "changes":
-        asked = _asked(json.dumps(_bounds(request)).encode())
+        asked = _query(json.dumps(_bounds(request)).encode())
     elif what != "metadata":
         raise NotFound(f"A table has no {what}.")
     if is_changes := what == "changes" or asked.get("startingVersion") is not None:
@@ -171,7 +171,7 @@ async def _versions(question: DialectQuestion) -> list[_Version]:
     return versions[: current + 1]  # a later one may be published and not yet served
 
 
-def _asked(body: bytes) -> dict[str, Any]:
+def _query(body: bytes) -> dict[str, Any]:
     """Raises BadRequest or InvalidParameter."""
     try:
         asked = json.loads(body or b"{}")

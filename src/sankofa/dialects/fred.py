@@ -121,20 +121,20 @@ def _period(
 
 async def _series(question: DialectQuestion) -> DialectReply:
     period = _period(question)
-    key, row = await _asked_series(question, period)
+    key, row = await _requested_series(question, period)
     described = [await _described(edition_on(question, period.known), key, row, period)]
     return _written(question.request, "seriess", "series", period.echo(), described)
 
 
-def _asked_key(question: DialectQuestion) -> str:
+def _requested_key(question: DialectQuestion) -> str:
     if not (key := question.request.given("series_id").upper()):
         raise InvalidParameter("series_id", "required")
     return key
 
 
-async def _asked_series(question: DialectQuestion, period: RealTimePeriod) -> tuple[str, ListedSeries]:
+async def _requested_series(question: DialectQuestion, period: RealTimePeriod) -> tuple[str, ListedSeries]:
     """The key and catalogue row of the requested series, as known at the end of the period."""
-    key = _asked_key(question)
+    key = _requested_key(question)
     row = await series_row(edition_on(question, period.known), key)
     if row is None:
         raise NoSuchSeries(key)
@@ -168,7 +168,7 @@ async def _observations(question: DialectQuestion) -> DialectReply:
     request = question.request
     form = request.number("output_type", 1, 1, 4)
     period = _period(question, since_ever=form > 2)
-    key = _asked_key(question)
+    key = _requested_key(question)
     row = await series_row(whole(question.call.edition), key)
     order = request.chosen("sort_order", ("asc", "desc"), "asc")
     echo = {
@@ -181,9 +181,9 @@ async def _observations(question: DialectQuestion) -> DialectReply:
         "order_by": "observation_date",
         "sort_order": order,
     }
-    values = {} if row is None else await _known(question, key, period, form)
+    values = {} if row is None else await _values_of_period(question, key, period, form)
     if row is None or not values:  # unknown, or not known yet
-        _, row = await _asked_series(question, period)
+        _, row = await _requested_series(question, period)
     size = _BYTES_OF_A_ROW * (values.count("\n") if isinstance(values, str) else len(values))
     return await in_thread_if_large(size, _observed, question, values, key, row, period, echo)
 
@@ -223,7 +223,9 @@ def _observed(
     return _page(question, "observations", "observation", echo, rows, _ROWS)
 
 
-async def _known(question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1) -> History | str:
+async def _values_of_period(
+    question: DialectQuestion, key: str, period: RealTimePeriod, form: int = 1
+) -> History | str:
     """The latest values within a period, oldest first; for one day, those of `/v1/macro`. All output types
     but the first need the days on which a value became the latest. The sample tier may request a few."""
     rows = None
@@ -241,7 +243,7 @@ def _history(known: History | str, day: date) -> History:
 
 async def _vintage_dates(question: DialectQuestion) -> DialectReply:
     period = _period(question, since_ever=True, until_ever=True)
-    key, _ = await _asked_series(question, period)
+    key, _ = await _requested_series(question, period)
     known = await history(question.call.edition, key, period.known)
     days = sorted({date.fromordinal(step.day) for steps in known.values() for step in steps})
     days = [day for day in days if day >= period.start]
@@ -308,7 +310,7 @@ _FIELDS: Final = {
 async def _release(question: DialectQuestion) -> DialectReply:
     """GET /fred/series/release: the source of a series."""
     period = _period(question)
-    _, row = await _asked_series(question, period)
+    _, row = await _requested_series(question, period)
     sources = await question.rows("get_sources")
     source = next((one for one in sources if one["source_id"] == row.source_id), {})
     release = {
@@ -333,7 +335,7 @@ async def _graph(question: DialectQuestion) -> DialectReply:
         raise InvalidParameter("id", "expected 1 to 12 series")
     columns = []
     for key in keys:
-        columns.append(_history(await _known(question, key, RealTimePeriod(day, day, day)), day))
+        columns.append(_history(await _values_of_period(question, key, RealTimePeriod(day, day, day)), day))
         if not columns[-1] and await series_row(edition_on(question, day), key) is None:
             raise NoSuchSeries(key)
     dates = sorted({at for column in columns for at in column if first <= at <= last})

@@ -54,7 +54,7 @@ Codes = Mapping[str, Mapping[str, str]]
 """By dimension, the names of its codes."""
 
 
-class Wanted(NamedTuple):
+class StructureKinds(NamedTuple):
     """The kinds of structures that a message has."""
 
     flows: bool = True
@@ -86,7 +86,7 @@ def _message(schema: str, prepared: str, data: dict[str, Any], **more: Any) -> b
     return msgspec.json.encode({"meta": {**own, **more, "sender": {"id": AGENCY}}, "data": data})
 
 
-def structure_json(codes: Codes, prepared: str, wanted: Wanted) -> bytes:
+def structure_json(codes: Codes, prepared: str, wanted: StructureKinds) -> bytes:
     data: dict[str, Any] = {}
     if wanted.flows:
         structure = f"{_URN}datastructure.DataStructure={AGENCY}:{FLOW}({VERSION})"
@@ -149,7 +149,7 @@ def _components() -> dict[str, Any]:
     }
 
 
-def structure_xml(codes: Codes, prepared: str, wanted: Wanted) -> bytes:
+def structure_xml(codes: Codes, prepared: str, wanted: StructureKinds) -> bytes:
     """SDMX-ML 2.1, which older clients read."""
     written = _template().render(
         agency=AGENCY,
@@ -201,7 +201,7 @@ class _Observation(NamedTuple):
     available_at: str
 
 
-class _Asked(NamedTuple):
+class _DataQuery(NamedTuple):
     codes: tuple[frozenset[str] | None, ...]
     """The requested codes by dimension; None for any."""
     since: str
@@ -226,7 +226,7 @@ async def _answer(question: DialectQuestion) -> DialectReply:
         if not parts or parts[0] not in ("dataflow", "*"):
             raise NotFound("There is one dataflow: data/dataflow/SANKOFA/MACRO/1.0.0.")
         _check_id(parts[1:4], (FLOW,))
-        asked = _asked(question, parts[4] if len(parts) > 4 else "*")
+        asked = _data_query(question, parts[4] if len(parts) > 4 else "*")
         return await (_data if kind == "data" else _availability)(question, asked)
     raise NotFound("No such path; expected structure/, data/ or availability/.")
 
@@ -246,7 +246,7 @@ async def _structures(question: DialectQuestion, parts: list[str]) -> DialectRep
         raise NotFound(f"No structures of this kind; expected one of {', '.join(sorted(_KINDS))}.")
     _check_id(parts[1:4], (*_IDS.get(kind, (FLOW,)), FLOW) if kind == "*" else _IDS.get(kind, (FLOW,)))
     refers = question.request.given("references", "none") != "none"
-    wanted = Wanted(
+    wanted = StructureKinds(
         flows=kind in ("dataflow", "*") or refers,
         others=kind != "dataflow" or refers,
         partial=question.call.grant.sample,
@@ -255,14 +255,14 @@ async def _structures(question: DialectQuestion, parts: list[str]) -> DialectRep
     return _structure_reply(question, codes, wanted)
 
 
-def _structure_reply(question: DialectQuestion, codes: Codes, wanted: Wanted) -> DialectReply:
+def _structure_reply(question: DialectQuestion, codes: Codes, wanted: StructureKinds) -> DialectReply:
     prepared = f"{question.call.today}T00:00:00Z"
     if "json" in question.request.accept or wanted.constraint is not None:
         return DialectReply(structure_json(codes, prepared, wanted), _STRUCTURE_JSON)
     return DialectReply(structure_xml(codes, prepared, wanted), _STRUCTURE_XML)
 
 
-async def _catalogue(question: DialectQuestion, asked: _Asked | None = None) -> list[ListedSeries]:
+async def _catalogue(question: DialectQuestion, asked: _DataQuery | None = None) -> list[ListedSeries]:
     """The dated series that may match a query. If the query names a few, they are looked up one by one."""
     wanted = None if asked is None else asked.codes[2]
     if wanted is not None and len(wanted) <= _MOST_LOOKED_UP:
@@ -287,7 +287,7 @@ def _key(row: ListedSeries) -> tuple[str, str, str]:
     return FREQUENCIES[row.frequency], row.country or NO_AREA, series_code(row.series)
 
 
-def _admits(asked: _Asked, key: tuple[str, str, str]) -> bool:
+def _admits(asked: _DataQuery, key: tuple[str, str, str]) -> bool:
     return all(codes is None or code in codes for codes, code in zip(asked.codes, key, strict=True))
 
 
@@ -301,13 +301,15 @@ def _codes(rows: Iterable[ListedSeries]) -> dict[str, dict[str, str]]:
     return {name: dict(sorted(own.items())) for name, own in codes.items()}
 
 
-async def _availability(question: DialectQuestion, asked: _Asked) -> DialectReply:
+async def _availability(question: DialectQuestion, asked: _DataQuery) -> DialectReply:
     codes = _codes(await _catalogue(question, asked))
     refers = question.request.given("references", "none") != "none"
-    return _structure_reply(question, codes, Wanted(refers, refers, question.call.grant.sample, codes))
+    return _structure_reply(
+        question, codes, StructureKinds(refers, refers, question.call.grant.sample, codes)
+    )
 
 
-def _asked(question: DialectQuestion, key: str) -> _Asked:
+def _data_query(question: DialectQuestion, key: str) -> _DataQuery:
     """Raises InvalidParameter."""
     request, today = question.request, question.call.today
     codes: list[frozenset[str] | None] = [None] * len(DIMENSIONS)
@@ -339,7 +341,7 @@ def _asked(question: DialectQuestion, key: str) -> _Asked:
     as_of = _instant(text, "asOf").date() if (text := request.given("asOf")) else today
     if as_of > today:
         raise InvalidParameter("asOf", f"later than {today}, the last day of this view")
-    return _Asked(
+    return _DataQuery(
         tuple(codes),
         _checked_day(since),
         _checked_day(until) or "9999",
@@ -393,7 +395,7 @@ def _count(request: DialectRequest, name: str) -> int | None:
     return int(text) if text else None
 
 
-async def _data(question: DialectQuestion, asked: _Asked) -> DialectReply:
+async def _data(question: DialectQuestion, asked: _DataQuery) -> DialectReply:
     rows = await _catalogue(question, asked)
     observations: list[_Observation] = []
     if len(rows) > MOST_SERIES:
@@ -430,7 +432,7 @@ def _became(one: _Observation) -> datetime:
     return datetime.combine(date.fromisoformat(one.available_at), time(23, 59, 59), UTC)
 
 
-async def _latest(question: DialectQuestion, asked: _Asked, row: ListedSeries) -> list[_Observation]:
+async def _latest(question: DialectQuestion, asked: _DataQuery, row: ListedSeries) -> list[_Observation]:
     """The values of a series as known on a day, oldest first."""
     key = _key(row)
     values = await question.rows(
@@ -448,7 +450,7 @@ async def _latest(question: DialectQuestion, asked: _Asked, row: ListedSeries) -
     ]
 
 
-async def _history(question: DialectQuestion, asked: _Asked, row: ListedSeries) -> list[_Observation]:
+async def _history(question: DialectQuestion, asked: _DataQuery, row: ListedSeries) -> list[_Observation]:
     """Every vintage of a series known on a day, by date and the day it became public."""
     key = _key(row)
     observations = []

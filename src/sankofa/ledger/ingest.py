@@ -233,13 +233,13 @@ def read_into(
     records = adapters()[source.adapter].read(file)
     country_code = country(source.country or "") or ""
     if country_code:
-        records = _placed(records, country_code)
+        records = _with_country(records, country_code)
     longest = file.limits.text_length
     ingester = ReleaseIngester(capture, country_code, now, longest)
     _take(records, capture, ingester, reject, longest, warn)
 
 
-def _placed(records: Iterable[Record], country: str) -> Iterator[Record]:
+def _with_country(records: Iterable[Record], country: str) -> Iterator[Record]:
     """A source with one country declares it once: series without a country get it."""
     for record in records:
         if isinstance(record, SeriesColumn) and not record.country:

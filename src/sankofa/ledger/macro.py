@@ -192,7 +192,7 @@ class MacroCapture:
             key = (column.country, column.indicator)
             news = _news(column, held[key])
             if day := day_of_name(column.document):  # also changes against the tables up to that day
-                news = _news(column, _known_on(day, dated[key])) | news
+                news = _news(column, _state_on(day, dated[key])) | news
             if self._repeated:
                 before = dated[key] if day else dated[key] + undated[key]
                 ever = {
@@ -345,7 +345,7 @@ def _news(column: AnnualColumn, before: Years) -> Years:
     return news
 
 
-def _known_on(day: str, dated: list[tuple[str, Years]]) -> Years:
+def _state_on(day: str, dated: list[tuple[str, Years]]) -> Years:
     """The state of the tables dated up to a day; each table stores only its changes."""
     known: Years = {}
     for _, values in sorted((one for one in dated if one[0] <= day), key=itemgetter(0)):

@@ -154,13 +154,13 @@ class Published:
         """How many figures of each period became known on each day."""
         counts: Counter[_Told] = Counter()
         for _, facts in held:
-            known = facts.available_at if self._dated else self._known(facts)
+            known = facts.available_at if self._dated else self._days_known(facts)
             counts.update(
                 zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True)
             )
         return counts
 
-    def _known(self, facts: FactColumns) -> list[str]:
+    def _days_known(self, facts: FactColumns) -> list[str]:
         """The days on which facts became known: the day of capture if the source evidences none."""
         return [
             day or self._captures[capture_id].observed_at[:10]

@@ -99,7 +99,7 @@ def is_dated(entity: Entity) -> bool:
     )
 
 
-class Placed(NamedTuple):
+class DatedLocation(NamedTuple):
     """Location of an organisation from a day on; empty texts if unknown."""
 
     day: str
@@ -108,13 +108,13 @@ class Placed(NamedTuple):
     """The exchanges it was listed on, in the order of its listings."""
 
 
-def places(entity: Entity, captures: Mapping[int, CaptureInfo]) -> list[Placed]:
+def dated_locations(entity: Entity, captures: Mapping[int, CaptureInfo]) -> list[DatedLocation]:
     """Its country and its exchanges, from each day on that they changed."""
-    changes: list[Placed] = []
+    changes: list[DatedLocation] = []
     for day, statements, claims in states(entity, captures):
         country = next((one.profile.country for one in statements if one.profile.country), "")
         listed = [one.identifier.split(":")[1] for one in claims if one.identifier.startswith("ticker:")]
-        place = Placed(day, country, tuple(dict.fromkeys(listed)))
+        place = DatedLocation(day, country, tuple(dict.fromkeys(listed)))
         if not changes or changes[-1][1:] != place[1:]:
             changes.append(place)
     return changes
@@ -201,7 +201,7 @@ def relate(entities: Sequence[Entity], captures: Mapping[int, CaptureInfo]) -> N
     for entity in entities:
         if any(one.profile.successor in holder for one in (*entity.statements, *entity.earlier)):
             for value, first, until, evidence in _successors(entity, holder, captures):
-                known = max(first, _known(entity, captures))
+                known = max(first, _first_known(entity, captures))
                 relations[entity.service_id].append(Relation("successor", "", value, first, until, evidence))
                 relations[value].append(
                     Relation("predecessor", "", entity.service_id, known, until, evidence)
@@ -274,7 +274,7 @@ def _changes(records: Iterable[Statement]) -> list[Statement]:
 
 def _named(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tuple[str, str, str | None]]:
     """From each day on, the service_id and the legal name of an organisation."""
-    known, before = _known(entity, captures), None
+    known, before = _first_known(entity, captures), None
     for day, statements, _ in states(entity, captures):
         name = next((one.profile.legal_name for one in statements if one.profile.legal_name), None)
         if before is None or before != name:
@@ -282,7 +282,7 @@ def _named(entity: Entity, captures: Mapping[int, CaptureInfo]) -> Iterator[tupl
         before = name
 
 
-def _known(entity: Entity, captures: Mapping[int, CaptureInfo]) -> str:
+def _first_known(entity: Entity, captures: Mapping[int, CaptureInfo]) -> str:
     """The day from which on records know an organisation."""
     first = next((day for day, _, _ in states(entity, captures) if day), NEVER)
     return min(first, captures[entity.first_capture].day)

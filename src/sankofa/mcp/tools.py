@@ -213,7 +213,7 @@ _CURSOR: Final = 256
 _raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-class _Placed(msgspec.Struct):
+class _ReleaseAddress(msgspec.Struct):
     """The REST address of a release."""
 
     country: str = ""
@@ -312,7 +312,7 @@ def _one_row(operation: Operation, call: Call, answer: Answer, budget: int) -> b
     row = next(answer.selection.lists())[1:-1]
     if shrink is None:
         return _body(operation, call, answer, _hint(operation, call, budget))
-    placed = msgspec.json.decode(row, type=_Placed)
+    placed = msgspec.json.decode(row, type=_ReleaseAddress)
     selection = replace(answer.selection, slices=(shrink(row),), between=b",", slices_per_row=1)
     rest = f"{call.base_url}{operation.path}?country={placed.country}&from={placed.release_date[:10]}"
     if "{ocid}" in operation.path:

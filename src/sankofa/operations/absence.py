@@ -65,12 +65,12 @@ _NOTHING_BY: Final = {
 }
 
 
-class _Known(NamedTuple):
+class _KnownDays(NamedTuple):
     first: date | None
     last: date | None
 
 
-def _absent(reason: str, detail: str, *suggestions: Suggestion, known: _Known | None = None) -> Absence:
+def _absent(reason: str, detail: str, *suggestions: Suggestion, known: _KnownDays | None = None) -> Absence:
     first, last = known or (None, None)
     return Absence(reason, detail, first, last, suggestions)
 
@@ -185,7 +185,7 @@ class _Question:
             return _absent("not_reported", detail, all_items, known=known)
         return self._narrowed(known)
 
-    async def _figures(self, service_id: str) -> tuple[_Known, set[str]]:
+    async def _figures(self, service_id: str) -> tuple[_KnownDays, set[str]]:
         """The first and last day on which a figure of an organisation was known, and its line items."""
         kind = _ORGANISATION_OPERATIONS[self.operation.name]
         selection = await self._edition.select(kind, service_id, day=FOREVER - 1, modes=int(Mode.ALL))
@@ -201,9 +201,9 @@ class _Question:
         if first is None and kind != "fundamentals":
             own = await self._edition.select("fundamentals", service_id, day=FOREVER - 1, modes=int(Mode.ALL))
             items.update({""} if own is not None and own.count else ())
-        return _Known(first, last), items
+        return _KnownDays(first, last), items
 
-    def _too_early(self, known: _Known) -> Absence:
+    def _too_early(self, known: _KnownDays) -> Absence:
         later: list[Suggestion] = []
         if "as_of" in self.operation.parameters:
             later = [self._try("The first day on which something is known.", as_of=known.first)]
@@ -213,7 +213,7 @@ class _Question:
         detail = f"Not known on {self.day}: the first was public on {known.first}."
         return _absent("not_yet_known", detail, *later, known=known)
 
-    def _narrowed(self, known: _Known) -> Absence:
+    def _narrowed(self, known: _KnownDays) -> Absence:
         """Something is known, but the filters exclude all of it."""
         if outside := self._outside(known):
             return outside
@@ -232,7 +232,7 @@ class _Question:
         others = (wider,) if self.operation.path and (dropped or "as_of" in self._given) else ()
         return _absent("no_match", detail, *others, known=known)
 
-    def _outside(self, known: _Known) -> Absence | None:
+    def _outside(self, known: _KnownDays) -> Absence | None:
         """Whether the requested days are all before, or all after, the known ones."""
         since, until = (
             _day(self._given.get(name) or self._given.get(other))
@@ -274,10 +274,10 @@ class _Question:
             return await self._elsewhere(code)
         first = date.fromordinal(min(one.known for one in columns))
         if self.day < first:
-            return self._too_early(_Known(first, None))
+            return self._too_early(_KnownDays(first, None))
         oldest, newest = min(one.oldest for one in columns), max(one.newest for one in columns)
         days = (min(day, self.day.toordinal()) for day in (oldest, newest))
-        return self._narrowed(_Known(*map(date.fromordinal, days)))
+        return self._narrowed(_KnownDays(*map(date.fromordinal, days)))
 
     async def _annual(self, code: str) -> Absence:
         dated = f"{TABLED}{code}:<alpha-3 country>"
@@ -294,7 +294,7 @@ class _Question:
         series = self._try("Its dated series.", "/v1/macro", series=dated, as_of=max(self.day, first))
         if self.day < first:
             detail = f"{detail[:-1]}, first captured on {first}."
-        return _absent("annual_indicator", detail, series, table, known=_Known(first, None))
+        return _absent("annual_indicator", detail, series, table, known=_KnownDays(first, None))
 
     async def _indicator(self, code: str) -> Absence:
         columns = await column_summaries(self._edition, MACRO_ANNUAL, annual_key("", code))
@@ -302,7 +302,7 @@ class _Question:
         if not columns:
             return await self._elsewhere(code)
         years = min(one.oldest for one in columns), max(one.newest for one in columns)
-        known = _Known(date(years[0], 12, 31), date(years[1], 12, 31))
+        known = _KnownDays(date(years[0], 12, 31), date(years[1], 12, 31))
         whole = self._try("Every year.", "", **{"from": None, "to": None})
         detail = f"{code} has values from {years[0]} to {years[1]}."
         return _absent("outside_dates", detail, whole, known=known)
@@ -324,7 +324,7 @@ class _Question:
             covered = _covered(b"[%b]" % rows.rows)
             firsts = [one.first_date for one in covered if one.first_date]
             lasts = [one.last_date for one in covered if one.last_date]
-            known = _Known(min(firsts, default=None), max(lasts, default=None))
+            known = _KnownDays(min(firsts, default=None), max(lasts, default=None))
             if known.first is not None and self.day < known.first:
                 return self._too_early(known)
             if "query" not in self._given:
@@ -332,14 +332,14 @@ class _Question:
         if sku == FUND:
             _, *first_days = await self._edition.numbers(f"{ISSUERS}-days", "") or (0,)
             if first_days and self.day.toordinal() < min(first_days):
-                return self._too_early(_Known(date.fromordinal(min(first_days)), None))
+                return self._too_early(_KnownDays(date.fromordinal(min(first_days)), None))
         words = self._given.get("q") or self._given.get("query")
         if words:
             return await self._no_words(words)
         if value := self._given.get("id_value"):
             by_name = self._try("Find it by name.", "/v1/search", q=value)
             return _absent("no_match", "No organisation has this identifier.", by_name)
-        return self._narrowed(_Known(None, None))
+        return self._narrowed(_KnownDays(None, None))
 
     async def _no_words(self, words: str) -> Absence:
         """Nothing has the words of a search; a country that they name has its own list of series."""

@@ -428,7 +428,7 @@ class Follower:
             raise ObjectMissing(f"edition {edition}: not signed")
         content = self._pool.read(seal)
         if content is None:
-            path = self._place(edition, MANIFEST, seal)
+            path = self._stored_path(edition, MANIFEST, seal)
             content = self._source.read(path, INDEX_BYTES)
             if sha256(content).hexdigest() != seal:
                 raise ObjectError(f"{path}: not the manifest that was signed")
@@ -442,7 +442,7 @@ class Follower:
         except (msgspec.DecodeError, KeyError, TypeError, ValueError) as failure:
             raise ObjectError(f"{edition}/{MANIFEST}: this version cannot read it: {failure!r}") from None
 
-    def _place(self, edition: str, path: str, digest: str) -> str:
+    def _stored_path(self, edition: str, path: str, digest: str) -> str:
         """Path of a file in the store."""
         return pool_path(digest) if self._is_pushed else f"{edition}/{path}"
 
@@ -491,7 +491,8 @@ class Follower:
     def _objects(self, remote: EditionContents) -> list[ListedFile]:
         """The files of an edition by their paths in the store."""
         return [
-            file._replace(path=self._place(remote.edition, file.path, file.sha256)) for file in remote.files
+            file._replace(path=self._stored_path(remote.edition, file.path, file.sha256))
+            for file in remote.files
         ]
 
     def _fetch(self, wanted: Sequence[ListedFile], bases: Mapping[str, str]) -> None:

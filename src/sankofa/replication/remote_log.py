@@ -119,7 +119,7 @@ def cosigned(note: bytes, leaves: Sequence[bytes], witnesses: Sequence[Witness])
     if not missing:
         return note
     with ThreadPoolExecutor(len(missing), thread_name_prefix="witness") as threads:
-        lines = threads.map(lambda witness: _asked(witness, text, leaves), missing)
+        lines = threads.map(lambda witness: _cosignature(witness, text, leaves), missing)
         return note + "".join(lines).encode()
 
 
@@ -134,7 +134,7 @@ def sizes_seen(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness])
     return sizes
 
 
-def _asked(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
+def _cosignature(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
     try:
         status, answer = _within(_SECONDS, lambda: _posted(witness, note, leaves))
         if status == httpx.codes.OK and (line := witness.cosignature(note, answer)):

@@ -56,10 +56,10 @@ from sankofa.rest.pages import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
     CURRENT,
     EndpointRoute,
-    asked_edition,
     authenticate,
-    known_then,
+    echoing_known_by,
     read_query,
+    requested_edition,
 )
 from sankofa.rest.response import (
     DEPRECATIONS,
@@ -203,7 +203,7 @@ class RestApp:
             given = read_query(query)
             asked, fmt = CURRENT, route.feed or negotiated_format(head.accept)
             if head.edition is not None or not given.keys() <= operation.query.keys():
-                asked = asked_edition(given.pop("edition", None), given.pop("known_by", None), head, now)
+                asked = requested_edition(given.pop("edition", None), given.pop("known_by", None), head, now)
                 if (name := given.pop("format", None)) is not None:
                     if route.feed is not None:
                         raise InvalidParameter("format", "a feed has one format")
@@ -224,7 +224,7 @@ class RestApp:
             edition = locked(service.edition.get(), lock)
         else:
             named = await asked.open(service, operation, grant, today, arguments)
-            operation = known_then(operation, asked, named)
+            operation = echoing_known_by(operation, asked, named)
             edition = named or service.edition.get()
         if route.feed is not None:
             await check_subject(route, edition)

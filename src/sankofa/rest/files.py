@@ -20,7 +20,7 @@ from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES,
 from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.proofs import LOCKED, file_proof
 from sankofa.operations.service import Exchange, Head, Response, Service
-from sankofa.rest.request import asked_edition, authenticate, read_query
+from sankofa.rest.request import authenticate, read_query, requested_edition
 from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION
 
 _RANGE: Final = re.compile(r"[ \t]*bytes[ \t]*=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
@@ -104,7 +104,7 @@ async def file_response(exchange: Exchange, route: FileRoute, head: Head) -> Res
     if not is_signed:
         refuse_file(lock)
     by_url = "edition" in query
-    asked = asked_edition(query.pop("edition", None), query.pop("known_by", None), head, now)
+    asked = requested_edition(query.pop("edition", None), query.pop("known_by", None), head, now)
     if asked.known_by is not None:
         refuse_edition(lock)
     for name in query:

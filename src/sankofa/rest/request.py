@@ -65,7 +65,7 @@ async def authenticate(exchange: Exchange, head: Head) -> Grant:
     return await exchange.admit(await exchange.service.keys.authenticate(key, head.opens))
 
 
-class AskedEdition(NamedTuple):
+class RequestedEdition(NamedTuple):
     """The edition that a request asks for: none, an id, or an instant."""
 
     id: str | None = None
@@ -96,11 +96,13 @@ class AskedEdition(NamedTuple):
             raise
 
 
-CURRENT: Final = AskedEdition()
+CURRENT: Final = RequestedEdition()
 """No edition is requested: the current one answers."""
 
 
-def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: datetime) -> AskedEdition:
+def requested_edition(
+    in_query: str | None, known_by: str | None, head: Head, now: datetime
+) -> RequestedEdition:
     """The edition named in the query or header fields of a request. Raises InvalidParameter."""
     if in_query is None and known_by is None and head.edition is None:
         return CURRENT
@@ -122,10 +124,10 @@ def asked_edition(in_query: str | None, known_by: str | None, head: Head, now: d
                 raise InvalidParameter(name, str(failure)) from None
     if in_query is not None and head.edition is not None and in_query != head.edition:
         raise InvalidParameter("edition", "X-Edition names another")
-    return AskedEdition(in_query if in_query is not None else head.edition, known_by, moment)
+    return RequestedEdition(in_query if in_query is not None else head.edition, known_by, moment)
 
 
-def known_then(operation: Operation, asked: AskedEdition, edition: Edition | None) -> Operation:
+def echoing_known_by(operation: Operation, asked: RequestedEdition, edition: Edition | None) -> Operation:
     """The operation with `known_by` repeated in its envelope, and without rows if nothing was published."""
     if asked.moment is None:
         return operation
@@ -140,7 +142,9 @@ def known_then(operation: Operation, asked: AskedEdition, edition: Edition | Non
     return operation.with_perform(perform)
 
 
-def _nothing(operation: Operation, asked: AskedEdition, call: Call, arguments: Mapping[str, Any]) -> Answer:
+def _nothing(
+    operation: Operation, asked: RequestedEdition, call: Call, arguments: Mapping[str, Any]
+) -> Answer:
     members: dict[str, object] = {"next_cursor": None} if "cursor" in operation.parameters else {}
     members |= {
         name: arguments.get(name) or _empty(schema, call) for name, schema in operation.members.items()

@@ -27,7 +27,7 @@ from sankofa.sources.ixbrl_worker import Ending, FactLine, Request
 MOST_LEVELS: Final = limit("levels of an inline XBRL report", 200, "levels", "the file is refused")
 """Deeper than any report; libxml2 itself gives up at 256."""
 _NAMESPACES: Final = (b"http://www.xbrl.org/2013/inlineXBRL", b"http://www.xbrl.org/2008/inlineXBRL")
-_PIECE: Final = 1 << 20
+_CHUNK: Final = 1 << 20
 
 
 class UnsafeDocument(ValueError):
@@ -66,15 +66,15 @@ def check_xml(data: bytes) -> None:
     parser.EntityDeclHandler = declared
     parser.StartDoctypeDeclHandler = doctype
     try:
-        for piece in _pieces(data):
+        for piece in _chunks(data):
             parser.Parse(piece, False)
         parser.Parse(b"", True)
     except expat.ExpatError as failure:
         raise UnsafeDocument(f"not well-formed XML: {failure}") from None
 
 
-def _pieces(data: bytes) -> Iterable[bytes]:
-    return (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+def _chunks(data: bytes) -> Iterable[bytes]:
+    return (data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK))
 
 
 _EXPECTED: Final = "expected an inline XBRL report (XHTML), alone or in its report package (zip)"

@@ -35,7 +35,7 @@ class TooLong(ValueError):
     """A value of the document is longer than is allowed."""
 
 
-class Piece(NamedTuple):
+class JsonValue(NamedTuple):
     """The bytes of a value, and its path in the document.
 
     After the elements of a list, the value that contained it follows as a whole, with an empty list; its path
@@ -47,26 +47,26 @@ class Piece(NamedTuple):
     whole: bool = False
 
 
-def pieces(
+def json_values(
     stream: IO[bytes],
     lists: frozenset[str],
     chunk: int = _CHUNK,
     begun: bytes = b"",
     longest: int = sys.maxsize,
-) -> Iterator[Piece]:
+) -> Iterator[JsonValue]:
     """Every value of a document. A top list, or the named lists of a top object, come element by element.
 
     At least `chunk` bytes are read at a time; `begun` was read already. Raises Truncated, and TooLong if a
     value exceeds `longest` bytes by more than the bytes already read.
     """
-    yield from _Scan(stream, lists, chunk, begun, longest).pieces()
+    yield from _Scan(stream, lists, chunk, begun, longest).json_values()
 
 
-def at_once(content: bytes, lists: frozenset[str]) -> list[Piece] | None:
+def at_once(content: bytes, lists: frozenset[str]) -> list[JsonValue] | None:
     """The same for a document in memory, three times as fast; None if the stream reader must be used."""
     try:
         if content.lstrip(_BLANK)[:1] == b"[":
-            return [*_cut("", _elements(content)), Piece("", b"[]", whole=True)]
+            return [*_cut("", _elements(content)), JsonValue("", b"[]", whole=True)]
         members = _members(content)
         if len(content) > sum((len(raw) + len(name) + _BETWEEN for name, raw in members.items()), _BETWEEN):
             return None  # a repeated name: only the last was kept
@@ -79,11 +79,11 @@ def at_once(content: bytes, lists: frozenset[str]) -> list[Piece] | None:
         return None
     in_order = sorted(handed_lists, key=lambda part: list(members).index(part[0]))
     handed_out = [piece for name, elements in in_order for piece in _cut(name, elements)]
-    return [*handed_out, Piece("", msgspec.json.encode(members), whole=True)]
+    return [*handed_out, JsonValue("", msgspec.json.encode(members), whole=True)]
 
 
-def _cut(under: str, elements: list[msgspec.Raw]) -> Iterator[Piece]:
-    return (Piece(f"{under}[{number}]", bytes(raw)) for number, raw in enumerate(elements))
+def _cut(under: str, elements: list[msgspec.Raw]) -> Iterator[JsonValue]:
+    return (JsonValue(f"{under}[{number}]", bytes(raw)) for number, raw in enumerate(elements))
 
 
 class _Scan:
@@ -99,18 +99,18 @@ class _Scan:
         self._begun = 0
         """Start of the value being read; bytes before it may be dropped."""
 
-    def pieces(self) -> Iterator[Piece]:
+    def json_values(self) -> Iterator[JsonValue]:
         while (first := self._next_byte()) is not None:
             if first == b"[":
                 self._at += 1
                 yield from self._elements("")
-                yield Piece("", b"[]", whole=True)
+                yield JsonValue("", b"[]", whole=True)
             elif first == b"{":
                 yield from self._object()
             else:
-                yield Piece("", self._value() if first == b'"' else self._loose(), whole=True)
+                yield JsonValue("", self._value() if first == b'"' else self._loose(), whole=True)
 
-    def _object(self) -> Iterator[Piece]:
+    def _object(self) -> Iterator[JsonValue]:
         """The members of a top object: elements of `lists` are yielded one by one, the rest together."""
         shell = bytearray()
         last = b""
@@ -127,9 +127,9 @@ class _Scan:
             else:
                 last = token
         shell += self._buffer[self._begun : self._at]
-        yield Piece("", bytes(shell), whole=True)
+        yield JsonValue("", bytes(shell), whole=True)
 
-    def _elements(self, under: str) -> Iterator[Piece]:
+    def _elements(self, under: str) -> Iterator[JsonValue]:
         """The elements of a list that was just opened, up to and with its closing bracket."""
         number = 0
         while True:
@@ -140,7 +140,7 @@ class _Scan:
                 self._at += 1
                 return
             raw = self._value() if first in (b"{", b"[", b'"') else self._loose()
-            yield Piece(f"{under}[{number}]", raw)
+            yield JsonValue(f"{under}[{number}]", raw)
             number += 1
 
     def _value(self) -> bytes:

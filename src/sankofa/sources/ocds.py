@@ -18,7 +18,7 @@ from sankofa.model.errors import FormatError
 from sankofa.model.limits import limit
 from sankofa.model.records import Record, Rejected, Release, Skipped
 from sankofa.sources.base import InputFile, Limits, adapter, too_much
-from sankofa.sources.json_stream import TOKEN, TooLong, Truncated, at_once, pieces
+from sankofa.sources.json_stream import TOKEN, TooLong, Truncated, at_once, json_values
 from sankofa.sources.tables import peek
 
 _LINES: Final = (".jsonl", ".ndjson")
@@ -67,7 +67,9 @@ def _document(document: IO[bytes], name: str, position: str, limits: Limits) -> 
     begun = stream.read(_AT_ONCE + 1)
     in_memory = at_once(begun, _LISTS) if len(begun) <= _AT_ONCE else None
     longest = limits.line_bytes
-    for piece in pieces(stream, _LISTS, begun=begun, longest=longest) if in_memory is None else in_memory:
+    for piece in (
+        json_values(stream, _LISTS, begun=begun, longest=longest) if in_memory is None else in_memory
+    ):
         anything = True
         if not piece.whole:
             element, fault = _value(piece.raw)

@@ -177,7 +177,7 @@ class WebApp:
         visit.sandbox = not visit.request.api_key
         grant = await self._authenticate(visit) if page.needs_key else None
         visit.lock = narrower(visit.request.at, grant, self._service.clock())
-        written = self._known(page, visit, grant)
+        written = self._cached_page(page, visit, grant)
         if written is None:
             await self._count(page, visit, grant, scope)
             for name in visit.request.query:
@@ -199,7 +199,7 @@ class WebApp:
         visit.site.admit(grant)
         return grant
 
-    def _known(self, page: Page, visit: Visit, grant: Grant | None) -> Written | None:
+    def _cached_page(self, page: Page, visit: Visit, grant: Grant | None) -> Written | None:
         """A cached page of the current edition: free for visitors without a key."""
         if not page.cached or not visit.sandbox or "edition" in visit.request.query:
             return None

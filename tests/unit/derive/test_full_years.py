@@ -7,7 +7,7 @@ import pytest
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearEnds, full_years
-from sankofa.derive.metrics.routes import items_asked
+from sankofa.derive.metrics.routes import metric_inputs
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import ordinal
@@ -41,7 +41,7 @@ def values(year: FullYear, day: str = "2030-01-01") -> dict[str, Decimal]:
     """The line items that enter a metric, as known on a day."""
     view = year.history.on(ordinal(day))
     lines = view.lines() if view else None
-    return {item: figure.value for item in items_asked() if lines and (figure := lines.figure(item))}
+    return {item: figure.value for item in metric_inputs() if lines and (figure := lines.figure(item))}
 
 
 @pytest.mark.rule("MET-5")

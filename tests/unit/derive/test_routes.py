@@ -9,7 +9,7 @@ import pytest
 
 from sankofa.derive.metrics.lines import Fact, Lines, odd_measures, pass_over_misscaled
 from sankofa.derive.metrics.period_views import check_identities
-from sankofa.derive.metrics.routes import items_asked
+from sankofa.derive.metrics.routes import metric_inputs
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
 from sankofa.model.line_items import SELF, Route, Term, parse, table
@@ -19,7 +19,7 @@ from tests.world.route_examples import read_examples, route_key, routes_with_a_f
 
 CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
 END, FILED = 738_000, 738_060
-IN_METRICS = items_asked()
+IN_METRICS = metric_inputs()
 ROUTES = [route for item in sorted(IN_METRICS) for route in table().routes[item]]
 
 

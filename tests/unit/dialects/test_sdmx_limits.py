@@ -16,7 +16,7 @@ from tests.patience import wait
 _DATA = "/sdmx/data/dataflow/SANKOFA/MACRO/1.0.0/*"
 
 
-async def _asked(home: Path, key: str) -> httpx.Response:
+async def _answer(home: Path, key: str) -> httpx.Response:
     service = Service(Settings(home=home))
     await service.start()
     try:
@@ -37,8 +37,8 @@ def test_too_many_series_or_observations_are_refused(
 ) -> None:
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))
     key = create_key(home, "professional")
-    assert wait(_asked(home, key)).status_code == 200
+    assert wait(_answer(home, key)).status_code == 200
     monkeypatch.setattr(sdmx, bound, 3)
-    refused = wait(_asked(home, key))
+    refused = wait(_answer(home, key))
     assert refused.status_code == 400
     assert "at most 3" in refused.text or "more than 3" in refused.text

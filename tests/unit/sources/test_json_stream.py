@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.sources.json_stream import Piece, Truncated, at_once, pieces
+from sankofa.sources.json_stream import JsonValue, Truncated, at_once, json_values
 from tests.every import every
 
 LISTS = frozenset({"releases", "records"})
@@ -28,8 +28,8 @@ DOCUMENTS = (
 CHUNKS = st.integers(1, 9) | st.sampled_from([64, 1 << 18])
 
 
-def read(content: bytes, chunk: int = 1 << 18) -> list[Piece]:
-    return list(pieces(io.BytesIO(content), LISTS, chunk))
+def read(content: bytes, chunk: int = 1 << 18) -> list[JsonValue]:
+    return list(json_values(io.BytesIO(content), LISTS, chunk))
 
 
 def told(value: Any) -> list[tuple[str, Any, bool]]:
@@ -46,7 +46,7 @@ def told(value: Any) -> list[tuple[str, Any, bool]]:
     return [*found, ("", shell, True)]
 
 
-def values(found: list[Piece]) -> list[tuple[str, Any, bool]]:
+def values(found: list[JsonValue]) -> list[tuple[str, Any, bool]]:
     return [(piece.path, json.loads(piece.raw), piece.whole) for piece in found]
 
 
@@ -89,7 +89,7 @@ def test_a_document_gives_the_same_after_its_beginning_was_read(
 ) -> None:
     content = json.dumps(document).encode()
     rest = io.BytesIO(content[begun:])
-    assert list(pieces(rest, LISTS, chunk, content[:begun])) == read(content)
+    assert list(json_values(rest, LISTS, chunk, content[:begun])) == read(content)
 
 
 @given(st.lists(VALUES.filter(lambda v: isinstance(v, dict | list)), min_size=1, max_size=4), CHUNKS)
@@ -142,7 +142,7 @@ def test_memory_does_not_grow_with_the_document() -> None:
             return b'{"releases": [' if self.served == 1 else element
 
     stream = Endless()
-    found = pieces(stream, LISTS, 16)
+    found = json_values(stream, LISTS, 16)
     for _ in range(500):
         assert next(found).raw == element[:-1]
     assert stream.served < 600

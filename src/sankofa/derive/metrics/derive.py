@@ -26,7 +26,7 @@ from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics,
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
 from sankofa.derive.metrics.lines import Fact, Figure, odd_measures
 from sankofa.derive.metrics.period_views import deciding_concepts
-from sankofa.derive.metrics.routes import items_asked
+from sankofa.derive.metrics.routes import metric_inputs
 from sankofa.model.days import FOREVER
 from sankofa.model.figures import quotient
 from sankofa.model.rows import State
@@ -308,9 +308,9 @@ def _metrics_of(view: YearOnDay | None) -> tuple[Computed, ...]:
 
 
 def _computed(view: YearOnDay) -> tuple[Computed, ...]:
-    figures = {item: figure for item in items_asked() if (figure := view.lines.figure(item))}
+    figures = {item: figure for item in metric_inputs() if (figure := view.lines.figure(item))}
     if view.before is not None:
-        for item in _asked_back():
+        for item in _prior_inputs():
             if pair := view.both(item):
                 figures[_BOTH + item], figures[PRIOR + item] = pair
     choices = _chosen(frozenset(figures))
@@ -338,8 +338,8 @@ def _in_any_currency(view: YearOnDay) -> set[str]:
     if len({basis.money for basis in bases}) < 2:
         return set()
     every = [(view.year.lines(b), view.before.lines(b) if view.before else None) for b in bases]
-    names = {item for item in items_asked() if any(now.figure(item) for now, _ in every)}
-    for item in _asked_back():
+    names = {item for item in metric_inputs() if any(now.figure(item) for now, _ in every)}
+    for item in _prior_inputs():
         if any(then and then.figure(item) for _, then in every) and item in names:
             same = [pair for now, then in every if then and (pair := by_one_route(now, then, item))]
             apart = not any(now.figure(item) and then and then.figure(item) for now, then in every)
@@ -356,7 +356,7 @@ def _deciding(number: int) -> frozenset[str]:
 
 
 @cache
-def _asked_back() -> tuple[str, ...]:
+def _prior_inputs() -> tuple[str, ...]:
     names = {name for metric in metrics() for form in metric.forms for name in form.inputs}
     return tuple(name.removeprefix(PRIOR) for name in sorted(names) if name.startswith(PRIOR))
 

@@ -137,10 +137,10 @@ class IssuerYearList:
         """
         asked = (year.end, day, basis)
         if asked not in self._on:
-            self._on[asked] = self._known(year, day, basis)
+            self._on[asked] = self._year_on(year, day, basis)
         return self._on[asked]
 
-    def _known(self, year: FullYear, day: int, basis: StatementBasis | None) -> YearOnDay | None:
+    def _year_on(self, year: FullYear, day: int, basis: StatementBasis | None) -> YearOnDay | None:
         view = year.history.on(day)
         if view is None:
             return None

@@ -113,7 +113,7 @@ class _Bits(NamedTuple):
 
 
 @cache
-def items_asked() -> frozenset[str]:
+def metric_inputs() -> frozenset[str]:
     """The line items that enter a metric."""
     return frozenset(name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs)
 

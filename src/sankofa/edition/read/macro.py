@@ -51,7 +51,7 @@ async def read_series(
     start: SeriesStart | None = None,
 ) -> Selection:
     """The first rows of the columns on a list, column by column; `following` is the page of the last row."""
-    taken = _Taken(edition, kind, span, limit)
+    taken = _Collected(edition, kind, span, limit)
     page = start.page if start else 0
     yield_points = YieldPoints(_PAGES_PER_YIELD)
     while True:
@@ -102,14 +102,14 @@ async def read_one_series(
 
     No row is newer than `newest`. The first `passed` rows are left out.
     """
-    taken = _Taken(edition, kind, span, limit, form)
+    taken = _Collected(edition, kind, span, limit, form)
     matched = await taken.take(key, newest, span.until, passed)
     if matched < 0:
         return None
     return taken.selection(0) if matched > limit else taken.selection()
 
 
-class _Taken:
+class _Collected:
     """Collects the rows of an answer."""
 
     def __init__(

@@ -209,7 +209,7 @@ async def _leaves(edition: Edition, feed: Feed, secret: bytes, key: str) -> byte
     """The hash of each row of a key; then the first bytes of each record_ref, if the rows have one."""
     leaves: list[bytes] = []
     refs: list[bytes] = []
-    async for rows in _pieces(feed, edition, key):
+    async for rows in _canonical_lists(feed, edition, key):
         leaves += leaves_of(rows, salts_of(rows, secret))
         refs += map(_ref, rows) if _has_refs(feed) else ()
     return b"".join(leaves + refs)
@@ -264,7 +264,7 @@ def _ref(row: bytes) -> bytes:
     return bytes.fromhex(match[1].decode()) if match else bytes(REF_BYTES)
 
 
-async def _pieces(feed: Feed, edition: Edition, key: str) -> AsyncIterator[list[bytes]]:
+async def _canonical_lists(feed: Feed, edition: Edition, key: str) -> AsyncIterator[list[bytes]]:
     """The canonical rows of a key; tenders of a country in several lists."""
     first, step = 0, _TENDERS_AT_ONCE if feed.kind == "tender" else FOREVER
     while joined := await _joined_rows(feed, edition, key, first, first + step):

@@ -84,7 +84,7 @@ async def briefs(edition: Edition, country: str, block: int) -> Sequence[Brief]:
 
 def _brief(row: RowSlice) -> Brief:
     compact = without_release(row)
-    return Brief(place_of(*_sort_fields(compact)), compact)
+    return Brief(tender_sort_key(*_sort_fields(compact)), compact)
 
 
 def _sort_fields(compact: bytes) -> tuple[bytes, bytes, bytes]:
@@ -92,7 +92,7 @@ def _sort_fields(compact: bytes) -> tuple[bytes, bytes, bytes]:
     return _text(compact, b'"release_date":"'), _text(compact, b'"ocid":"'), _text(compact, b'"release_id":"')
 
 
-def place_of(released: bytes, ocid: bytes, release_id: bytes) -> tuple[bytes, bytes, bytes]:
+def tender_sort_key(released: bytes, ocid: bytes, release_id: bytes) -> tuple[bytes, bytes, bytes]:
     """The sort key of a release among all countries."""
     # A longer instant is later and sorts first, so the end of the text sorts last.
     return released.rstrip(b"Z").translate(_NEWEST_FIRST) + b"\xff", ocid, release_id

@@ -21,9 +21,9 @@ from sankofa.edition.read.tender_filters import (
     briefs,
     compact_rows,
     hits,
-    place_of,
     releases_of,
     single_rows,
+    tender_sort_key,
 )
 
 Start = tuple[int | str, ...]
@@ -185,7 +185,7 @@ async def _number_behind(edition: Edition, country: str, key: SortKey) -> int:
     """The number of the first release of a country after a sort key of any country."""
     *fields, of_country = (str(part) for part in key)
     released, ocid, release_id = (field.encode() for field in fields)
-    place = place_of(released, ocid, release_id), of_country
+    place = tender_sort_key(released, ocid, release_id), of_country
     days = DayRows(await edition.numbers(_DAYS, country, keep=True))
     first, end = days.rows_of(_day_of(key))
 

@@ -50,7 +50,7 @@ from sankofa.engines.record_file import PackedRecord, RecordFile, pack_record
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.generations import CaptureFilter
 from sankofa.ledger.reader import CaptureInfo, Facts, LedgerReader
-from sankofa.ledger.spells import places
+from sankofa.ledger.spells import dated_locations
 from sankofa.model.errors import SankofaError
 from sankofa.model.ocds.red_flags import FlagCounts
 
@@ -186,7 +186,7 @@ class Issuers:
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
         key = blake2b(code_digest(), digest_size=16)
-        placed = places(entity, self._captures)
+        placed = dated_locations(entity, self._captures)
         identity = (entity.service_id, entity.legal_name, entity.country, placed, known)
         key.update(_write(identity))
         for number in sorted({number for _, numbers in known for number in numbers}):

@@ -33,7 +33,7 @@ _encode = wire.encode
 _PLACES = Decimal("0.0001")
 
 
-class Standings(msgspec.Struct, frozen=True, array_like=True):
+class ScreenData(msgspec.Struct, frozen=True, array_like=True):
     """The screen data of one issuer: the days of its values and their sizes, in the order of its rows."""
 
     firsts: bytes
@@ -89,10 +89,10 @@ def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
     ]
 
 
-def standings(derived: Derived) -> Standings:
+def screen_data(derived: Derived) -> ScreenData:
     """The screen data of one issuer."""
     values = derived.values
-    return Standings(
+    return ScreenData(
         firsts=array("i", [value.first for value in values]).tobytes(),
         untils=array("i", [value.until for value in values]).tobytes(),
         sizes=array("d", [float(value.value) for value in values]).tobytes(),
@@ -143,7 +143,7 @@ class CoverageSteps(msgspec.Struct, frozen=True, array_like=True):
     odd_years: Mapping[str, int]
 
 
-def coverage_steps(issuers: Iterable[Standings]) -> CoverageSteps:
+def coverage_steps(issuers: Iterable[ScreenData]) -> CoverageSteps:
     """Values with a denominator of zero or less, or revised later, count as having their inputs."""
     conflicts, odd = 0, Counter[str]()
     published: Counter[int] = Counter()

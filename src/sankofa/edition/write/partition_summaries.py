@@ -23,13 +23,13 @@ from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.dataset import NEVER, Counted, PreparedRows
 from sankofa.edition.write.derived_parts import Issuers, issuer_part
-from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, Shown, Standings, coverage_steps
+from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, ScreenData, Shown, coverage_steps
 from sankofa.edition.write.reuse import Partition, sum_of_digests
 from sankofa.engines.record_file import PackedRecord, RecordFile, pack_record
 from sankofa.ledger.entities import NEVER as NO_END
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
-from sankofa.ledger.spells import PARENT, Placed, first_records, places
+from sankofa.ledger.spells import PARENT, DatedLocation, dated_locations, first_records
 from sankofa.model.days import FOREVER, ordinal
 
 NOWHERE: Final = "?"
@@ -91,9 +91,13 @@ class SegmentBuilder:
         self._known_changes: list[Counter[tuple[int, int, int]]] = [Counter() for _ in slugs()]
 
     def add(
-        self, service_id: str, places: Sequence[Placed], own: Standings, row_ends: Sequence[Sequence[int]]
+        self,
+        service_id: str,
+        locations: Sequence[DatedLocation],
+        own: ScreenData,
+        row_ends: Sequence[Sequence[int]],
     ) -> None:
-        """`row_ends` has the ends of the rows of each block of the issuer, `places` its country over time.
+        """`row_ends` has the ends of the rows of each block of the issuer, `locations` its country over time.
 
         A value is in a country's screen on the days on which the issuer was in that country.
         """
@@ -101,7 +105,7 @@ class SegmentBuilder:
         self._issuers.append(service_id)
         spells = [
             (self._countries.setdefault(country or NOWHERE, len(self._countries)), first, until)
-            for country, first, until in country_spells(places)
+            for country, first, until in country_spells(locations)
         ]
         blocks = [block for block, ends in enumerate(row_ends) for _ in ends]
         begins = [begin for ends in row_ends for begin in (0, *(end + 1 for end in ends[:-1]))]
@@ -149,10 +153,10 @@ class SegmentBuilder:
         return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
 
 
-def country_spells(places: Sequence[Placed]) -> Iterator[tuple[str, int, int]]:
+def country_spells(locations: Sequence[DatedLocation]) -> Iterator[tuple[str, int, int]]:
     """The countries of an issuer, each with its first day and the day after the last."""
-    ends = [*(ordinal(place.day) for place in places[1:]), FOREVER]
-    spells = zip((place.country for place in places), [0, *ends], ends, strict=False)
+    ends = [*(ordinal(place.day) for place in locations[1:]), FOREVER]
+    spells = zip((place.country for place in locations), [0, *ends], ends, strict=False)
     for country, same in groupby(spells, key=itemgetter(0)):
         days = list(same)
         yield country, days[0][1], days[-1][2]
@@ -256,7 +260,7 @@ class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
 
 _read_counts = msgspec.msgpack.Decoder(PartitionCounts).decode
 _read_screen = msgspec.msgpack.Decoder(ScreenSegment).decode
-_read_metrics = msgspec.msgpack.Decoder(tuple[PreparedRows, Standings]).decode
+_read_metrics = msgspec.msgpack.Decoder(tuple[PreparedRows, ScreenData]).decode
 _write = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
@@ -294,14 +298,16 @@ class PartitionSummaries:
 
     def _summary(self, entities: Sequence[Entity]) -> dict[str, bytes]:
         screen = SegmentBuilder()
-        standings: list[Standings] = []
+        screen_data: list[ScreenData] = []
         for entity in entities:
             if part := self._issuers.part(METRICS, entity.service_id):
                 rows, own = _read_metrics(part)
-                standings.append(own)
-                placed = places(entity, self._captures) or [Placed("", entity.country or "", ())]
+                screen_data.append(own)
+                placed = dated_locations(entity, self._captures) or [
+                    DatedLocation("", entity.country or "", ())
+                ]
                 screen.add(entity.service_id, placed, own, [row_ends(block.plain) for block in rows.blocks])
-        counts = self._counted(entities, coverage_steps(standings))
+        counts = self._counted(entities, coverage_steps(screen_data))
         return {_COUNTS: _write(counts), _SCREEN: _write(screen.segment())}
 
     def _counted(self, entities: Sequence[Entity], coverage: CoverageSteps) -> PartitionCounts:
@@ -350,7 +356,7 @@ class PartitionSummaries:
         self, known: dict[tuple[str, str], Counted], source_id: str, entity: Entity, own: FactTotals
     ) -> None:
         """Count the facts of an issuer in its country of the day they became known."""
-        placed = places(entity, self._captures) or [Placed("", entity.country or "", ())]
+        placed = dated_locations(entity, self._captures) or [DatedLocation("", entity.country or "", ())]
         for country, since, until in country_spells(placed):
             days = {day: one for day, one in own.days.items() if since <= day < until}
             if days:

@@ -270,7 +270,7 @@ class DatasetWriter:
         parts: list[PartEntry],
     ) -> Outcome:
         """The rows of a dataset that is cut into parts between its keys."""
-        key_rows = _Returning(building)
+        key_rows = _WithResult(building)
         for one in cast("Iterable[KeyRows]", key_rows):
             blocks = list(check.blocks(one))
             if self._part.begins(dataset.kind, one, blocks, average):
@@ -287,7 +287,7 @@ class DatasetWriter:
     ) -> Outcome:
         """Write all rows of a builder to the current part; returns the builder's result."""
         part = self._part
-        key_rows = _Returning(building)
+        key_rows = _WithResult(building)
         for one in key_rows:
             keys = (one.key, *one.aliases)
             if first_blocks is not None:
@@ -305,7 +305,7 @@ class DatasetWriter:
         return key_rows.returned or Outcome()
 
 
-class _Returning:
+class _WithResult:
     """A running builder, and its result at the end."""
 
     def __init__(self, key_rows: Iterator[KeyRows] | Iterator[PreparedKeyRows]) -> None:

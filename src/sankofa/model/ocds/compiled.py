@@ -197,7 +197,7 @@ class Process:
         set_by = {f"/{name}": by for name, (_, by) in self._head.items()}
         items: _Items = {}
         for path, value in self._values.items():
-            pointer = _place(release, items, path, value)
+            pointer = _put(release, items, path, value)
             if pointer is not None and value is not None:
                 set_by[pointer] = self._set_by[path]
         pointers = {tuple(map(str, place)): pointer for place, (_, pointer) in items.items()}
@@ -213,7 +213,7 @@ def _has_parts(value: Json) -> bool:
     return type(value) is dict or (type(value) is list and all(type(one) is dict for one in value))
 
 
-def _place(
+def _put(
     release: dict[str, Json],
     items: dict[tuple[object, ...], tuple[dict[str, Json], str]],
     path: Path,

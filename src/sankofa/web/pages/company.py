@@ -67,7 +67,7 @@ async def company(visit: Visit) -> View:
         "get_crosswalk", shown=False, drawn=True, service_id=service_id, as_of=day_of_record
     )
     parties = await visit.ask("get_resolved_parties", shown=False, drawn=True, service_id=service_id)
-    known = await _known(visit, service_id)
+    known = await _publications(visit, service_id)
     stops = sorted({row.available_at for row in known})
     then = [row for row in known if row.available_at <= as_of]
     charts = (*facts, *([_heat(visit, then)] if then else ()))
@@ -90,7 +90,7 @@ async def company(visit: Visit) -> View:
     return View("company.html", name, context, charts, ("statements",))
 
 
-class _Known(msgspec.Struct, gc=False):
+class _Publication(msgspec.Struct, gc=False):
     """The period and the day of publication of a vintage."""
 
     period_end: date
@@ -98,14 +98,14 @@ class _Known(msgspec.Struct, gc=False):
     vintage: int
 
 
-async def _known(visit: Visit, service_id: str) -> list[_Known]:
+async def _publications(visit: Visit, service_id: str) -> list[_Publication]:
     """Every vintage of every figure; if the tier truncates the answer, only some line items, to go further
     back.
     """
     asked: dict[str, Any] = {"service_id": service_id, "vintages": "all"}
-    rows: list[_Known] = []
+    rows: list[_Publication] = []
     for items in [[item] for item in _TELLING] if visit.call.grant.sample else [[]]:
-        rows += await visit.ask_fields("get_fundamentals", _Known, **asked, line_items=items)
+        rows += await visit.ask_fields("get_fundamentals", _Publication, **asked, line_items=items)
     return rows
 
 
@@ -251,7 +251,7 @@ def _served_as(figure: Row) -> str:
     return line_item(figure["concept"]) if figure["concept"] else figure["line_item"]
 
 
-def _heat(visit: Visit, rows: list[_Known]) -> Chart:
+def _heat(visit: Visit, rows: list[_Publication]) -> Chart:
     """A heat map of everything known of this issuer: periods against days of publication."""
     counts: dict[tuple[date, date], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
@@ -342,16 +342,16 @@ async def _chosen(visit: Visit, service_id: str, item: str, every: list[Row]) ->
     """
     asked = {name: visit.given(name) for name in _IDENTITY if visit.given(name)}
 
-    def is_asked(row: Row) -> bool:
+    def is_requested(row: Row) -> bool:
         return all(row[name] == text for name, text in asked.items())
 
     day = visit.day().isoformat()
     known = await visit.ask(
         "get_fundamentals", shown=False, service_id=service_id, line_items=item, as_of=day
     )
-    if rows := [row for row in known.rows if is_asked(row)]:
+    if rows := [row for row in known.rows if is_requested(row)]:
         return max(rows, key=lambda row: (row["period_end"], row["available_at"]))
-    if rows := [row for row in every if is_asked(row)]:
+    if rows := [row for row in every if is_requested(row)]:
         return min(rows, key=lambda row: (row["available_at"], row["period_end"], row["vintage"]))
     raise NotFound("No such figure is known of this company.")
 

@@ -98,7 +98,7 @@ def _observed(
     period: int,
 ) -> Iterator[Observation]:
     known_at = history[0].known_from
-    report = _known(history, known_at)
+    report = _value_on(history, known_at)
     if report is None:
         return
     inputs = [report]
@@ -141,10 +141,10 @@ def _only(periods: dict[int, list[_History]], period: int, day: int) -> SeriesRe
     histories = periods.get(period, ())
     if len(histories) > 1:
         histories = [history for history in histories if history[0].known_from <= day]
-    return _known(histories[0], day) if len(histories) == 1 else None
+    return _value_on(histories[0], day) if len(histories) == 1 else None
 
 
-def _known(history: _History, day: int) -> SeriesReport | None:
+def _value_on(history: _History, day: int) -> SeriesReport | None:
     """The current value on a day; None if there was none, or if it was withdrawn."""
     for vintage in reversed(history):
         if vintage.known_from <= day:

@@ -58,7 +58,7 @@ def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
     return Outcome(sources=sources)
 
 
-class _Known:
+class _FirstDays:
     """The first day of each organisation, apart from tenders, and its changed rows."""
 
     def __init__(self, context: BuildContext) -> None:
@@ -105,7 +105,7 @@ def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity
 
 @dataset(keys.KNOWN, None, reads=(Input.ORGANISATIONS,))
 def known_days(context: BuildContext) -> Building:
-    known = _Known(context)
+    known = _FirstDays(context)
     yield KeyRows("dated", [Entry(known.dated.tobytes())])
     yield KeyRows("days", [Entry(known.days.tobytes())])
     yield KeyRows("from_tenders", [Entry(known.from_tenders.tobytes())])

@@ -54,7 +54,7 @@ from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.edition.write.tables import TableRows, organisation_entity, provenance_table, table
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Identity, Report
-from sankofa.ledger.spells import places
+from sankofa.ledger.spells import dated_locations
 from sankofa.model.catalogue_rows import RestatementRow, StatementFigureRow
 from sankofa.model.countries import currency
 from sankofa.model.days import FOREVER, ordinal
@@ -99,7 +99,7 @@ def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[Prep
 
 
 def _entries(issuer: Issuer) -> list[Entry]:
-    return [entry for one in served_figures(issuer) for entry in _seen(*one)]
+    return [entry for one in served_figures(issuer) for entry in _row_entries(*one)]
 
 
 ServedFigure = tuple[FundamentalsRow, Vintage[Report], Identity]
@@ -167,7 +167,7 @@ def _made_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item
     )
 
 
-def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity) -> Iterator[Entry]:
+def _row_entries(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity) -> Iterator[Entry]:
     """The row for each stretch of days; it names its successor from the day that was known."""
     for sight in visibilities(vintage):
         shown = row
@@ -372,7 +372,7 @@ def restatement_lists(context: BuildContext) -> Building:
     for entity in context.entities:
         if not (part := context.issuers.part(keys.RESTATEMENTS, entity.service_id)):
             continue
-        spells = list(country_spells(places(entity, context.captures)))
+        spells = list(country_spells(dated_locations(entity, context.captures)))
         lists = [("", (0, FOREVER, _EVERY_MODE | AS_KNOWN))]
         if len(spells) == 1:
             lists.append((entity.country or "", (0, FOREVER, _EVERY_MODE | AS_KNOWN)))

@@ -36,11 +36,11 @@ from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, PreparedRows, dataset
 from sankofa.edition.write.derived_parts import ISSUER_STEPS, IssuerSteps, issuer_part, read_issuer_steps
-from sankofa.edition.write.metric_rows import METRICS, Standings
+from sankofa.edition.write.metric_rows import METRICS, ScreenData
 from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
-from sankofa.ledger.spells import Placed, places
+from sankofa.ledger.spells import DatedLocation, dated_locations
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import stored_identifier
@@ -93,7 +93,7 @@ class _Listed(NamedTuple):
 
     service_id: str
     country: str | None
-    places: list[Placed]
+    locations: list[DatedLocation]
 
 
 def _pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
@@ -121,7 +121,9 @@ def issuers(context: BuildContext) -> Building:
             own = read_issuer_steps(part)
             listings = _listings(entity)
             page.append((_beginning(entity, own, listings), own.steps))
-            listed.append(_Listed(entity.service_id, entity.country, places(entity, context.captures)))
+            listed.append(
+                _Listed(entity.service_id, entity.country, dated_locations(entity, context.captures))
+            )
             if len(page) == ISSUERS_ON_A_PAGE:
                 yield _page(page, first_days)
                 page = []
@@ -139,17 +141,17 @@ def issuer_lists(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows
     day after the last."""
     spells: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
     for number, one in enumerate(issuers.result[0]):
-        for key, first, until in _spells(one.places):
+        for key, first, until in _spells(one.locations):
             spells[key].extend((number, first, until))
     for key in sorted(spells):
         yield KeyRows(key, [Entry(spells[key].tobytes())])
 
 
-def _spells(places: Sequence[Placed]) -> Iterator[tuple[str, int, int]]:
+def _spells(locations: Sequence[DatedLocation]) -> Iterator[tuple[str, int, int]]:
     """The keys that an issuer is listed under, each with its days."""
     since: dict[str, int] = {}
-    for place in places:
-        day = ordinal(place.day) if place is not places[0] else 0  # as shown by its earlier row
+    for place in locations:
+        day = ordinal(place.day) if place is not locations[0] else 0  # as shown by its earlier row
         keys = {listed_under(None, exchange) for exchange in place.exchanges}
         if place.country:
             keys |= {listed_under(place.country, exchange) for exchange in (None, *place.exchanges)}
@@ -167,7 +169,7 @@ def moved_issuers(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRow
     moved = [
         MovedIssuer(number, first, until, bisect_right(today, key), key)
         for number, one in enumerate(listed)
-        for country, first, until in country_spells(one.places)
+        for country, first, until in country_spells(one.locations)
         if (key := (country or "~", one.service_id)) != today[number]
     ]
     yield KeyRows("", [Entry(_write(sorted(moved, key=lambda one: (-one.until, one.number, one.first))))])
@@ -212,7 +214,7 @@ def _beginning(entity: Entity, own: IssuerSteps, listings: list[Listing]) -> byt
     return fixed[:-1] + b","
 
 
-_read_metrics = msgspec.msgpack.Decoder(tuple[PreparedRows, Standings]).decode
+_read_metrics = msgspec.msgpack.Decoder(tuple[PreparedRows, ScreenData]).decode
 _read_statements = msgspec.msgpack.Decoder(list[PreparedRows]).decode
 _NOTHING: Final = (0, 0, 0, "")
 
@@ -290,7 +292,7 @@ def _names(entity: Entity) -> bytes:
     return wire.encode(names)[1:-1]
 
 
-def _metrics(rows: PreparedRows, standings: Standings, origins: _Origins) -> dict[str, list[CellStep]]:
+def _metrics(rows: PreparedRows, screen_data: ScreenData, origins: _Origins) -> dict[str, list[CellStep]]:
     by_number: defaultdict[int, list[CellStep]] = defaultdict(list)
     for entry in _entries(rows):
         if entry.modes & AS_KNOWN:
@@ -298,7 +300,7 @@ def _metrics(rows: PreparedRows, standings: Standings, origins: _Origins) -> dic
             origin = origins.add(value.source_ref, value.license_class, value.observed_at, "")
             text = bytes(value.value).decode()
             by_number[entry.tag].append((entry.first, ordinal(value.period_end), origin, text))
-    for one in standings.stretches(known=True):
+    for one in screen_data.stretches(known=True):
         if one.state != State.STANDS:
             by_number[one.number].append((one.first, 0, one.state, ""))
     return {slugs()[number]: sorted(steps) for number, steps in by_number.items()}

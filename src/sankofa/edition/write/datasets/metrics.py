@@ -43,7 +43,7 @@ from sankofa.edition.write.dataset import (
     prepare,
 )
 from sankofa.edition.write.derived_parts import issuer_part
-from sankofa.edition.write.metric_rows import METRICS, Standings, metric_rows, standings
+from sankofa.edition.write.metric_rows import METRICS, ScreenData, metric_rows, screen_data
 from sankofa.edition.write.partition_summaries import NOWHERE, MetricValues, ScreenSegment, no_values
 from sankofa.ledger.entities import Entity
 from sankofa.model.rows import REASONS, MetricsRow, State
@@ -209,7 +209,7 @@ def _tallies(changes: _Changes, starts: Sequence[int]) -> list[bytes]:
     return [struct.pack("<I", len(d)) + d.tobytes() + c.tobytes() for d, c in years]
 
 
-_read = msgspec.msgpack.Decoder(tuple[PreparedRows, Standings]).decode
+_read = msgspec.msgpack.Decoder(tuple[PreparedRows, ScreenData]).decode
 _write = msgspec.msgpack.Encoder().encode
 _OMITTED_ROW = b'{"metric":"%b","reason":"%b","changes":%b}'
 
@@ -220,7 +220,7 @@ def _part(issuer: Issuer) -> bytes:
     if not any(derived.histories):
         return b""
     entries = metric_rows(issuer.entity, derived.values)
-    return _write((prepare(METRICS, MetricsRow, issuer.entity.service_id, entries), standings(derived)))
+    return _write((prepare(METRICS, MetricsRow, issuer.entity.service_id, entries), screen_data(derived)))
 
 
 @dataset(METRICS, MetricsRow, by_organisation=True, ranged=True)

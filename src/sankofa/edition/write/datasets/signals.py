@@ -143,7 +143,7 @@ class _EachRowOnce(TableRows):
         return (row,) if key == panel_key(*(str(getattr(row, name)) for name in self._filters)) else ()
 
 
-def _taken(panel: Panel) -> Callable[[BuildContext], TableRows]:
+def _table_of(panel: Panel) -> Callable[[BuildContext], TableRows]:
     """How a panel's table gets its rows."""
     if panel.of_series:
         return partial(MacroRows, panel.key)
@@ -170,7 +170,7 @@ def _declare(panel: Panel) -> None:
         panel.summary,
         takes_from=kind,
         derived=True,
-        rows=_taken(panel),
+        rows=_table_of(panel),
         signal_key=panel.key,
         open=panel.access == "open",
         methodology=methodology(panel),
