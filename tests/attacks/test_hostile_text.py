@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 
 from tests.live import LiveServer, run
-from tests.spec.market import Asked, Desk, package, party, release
+from tests.spec.market import Desk, PaidCaller, package, party, release
 from tests.torture import Trial
 
 FIRM = "Zqtext Holdings Limited"
@@ -55,13 +55,13 @@ def hostile_release(number: int, text: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("texts"))
     content = package(*(hostile_release(number, text) for number, text in enumerate(TEXTS)))
     desk.ingest("portal-za", "texts.json", content)
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
 def texts_in(value: Any) -> Iterator[str]:
@@ -75,11 +75,11 @@ def texts_in(value: Any) -> Iterator[str]:
         yield value
 
 
-def by_tool(asked: Asked) -> list[dict[str, Any]]:
+def by_tool(caller: PaidCaller) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:
-        failed, body = asked.tool("search_tenders", country="ZA", detail="full", **cursor)
+        failed, body = caller.tool("search_tenders", country="ZA", detail="full", **cursor)
         assert not failed, body
         rows += body["data"]
         if body["next_cursor"] is None:
@@ -88,9 +88,9 @@ def by_tool(asked: Asked) -> list[dict[str, Any]]:
 
 
 @pytest.mark.deep
-def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> None:
+def test_hostile_text_is_data_on_every_surface(caller: PaidCaller, trial: Trial) -> None:
     path = "/v1/tenders?limit=10000"
-    plain = asked.server.get(path, asked.key)
+    plain = caller.server.get(path, caller.key)
     rows = plain.json()["data"]
     assert len(rows) >= len(TEXTS) - 1  # # an unpaired surrogate
     served = [text for text in texts_in(rows) if MARK in text]
@@ -100,9 +100,9 @@ def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> No
         trial.saw("texts served as data")
     assert plain.headers["content-type"] == "application/json"
     csv.field_size_limit(100_000_000)
-    in_csv = asked.server.get(path, asked.key, accept="text/csv")
+    in_csv = caller.server.get(path, caller.key, accept="text/csv")
     lines = list(csv.DictReader(io.StringIO(in_csv.text, newline=""), strict=True))
-    in_arrow = asked.server.get(path, asked.key, accept="application/vnd.apache.arrow.stream")
+    in_arrow = caller.server.get(path, caller.key, accept="application/vnd.apache.arrow.stream")
     table = pyarrow.ipc.open_stream(in_arrow.content).read_all().to_pylist()
     for row, line, typed in zip(rows, lines, table, strict=True):
         for name, value in row.items():
@@ -110,7 +110,7 @@ def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> No
                 assert line[name] == typed[name] == value
             elif isinstance(value, dict | list):
                 assert json.loads(line[name]) == json.loads(typed[name]) == value
-    for row, own in zip(rows, by_tool(asked), strict=True):
+    for row, own in zip(rows, by_tool(caller), strict=True):
         fits = own.get("release") is not None  # a row that is too large for a tool's answer is left out
         assert {name: row[name] for name in own if fits or name != "release"} == {
             name: value for name, value in own.items() if fits or name != "release"
@@ -120,8 +120,8 @@ def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> No
         assert MARK not in str(answer.headers)
 
 
-def test_hostile_text_reaches_no_page_and_no_line_of_the_log(asked: Asked) -> None:
-    server: LiveServer = asked.server
+def test_hostile_text_reaches_no_page_and_no_line_of_the_log(caller: PaidCaller) -> None:
+    server: LiveServer = caller.server
     for path in ("/", "/problems/not-found", "/openapi.json", "/v1/status", f"/v1/{TEXTS[0]}"):
         assert MARK not in server.get(path.replace(MARK, "x")).text
     assert MARK not in server.log

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer
-from tests.spec.market import Asked, Desk, package
+from tests.spec.market import Desk, PaidCaller, package
 from tests.spec.planted_persons import SEEN, Person, in_keys, in_parties, in_person_fields, in_texts
 from tests.torture import Trial
 
@@ -92,9 +92,9 @@ def test_nobody_with_a_generated_name_is_in_any_answer_file_or_line(tmp_path: Pa
     assert (ingested.returncode, published.returncode) == (0, 0), ingested.stderr + published.stderr
     found: dict[str, str] = {}
     seen = False
-    with desk.serve() as asked:
-        surfaces = dict(answers(asked))
-        surfaces["log"] = asked.server.log
+    with desk.serve() as caller:
+        surfaces = dict(answers(caller))
+        surfaces["log"] = caller.server.log
     surfaces["printed"] = "".join(done.stdout + done.stderr for done in (ingested, published))
     for path in desk.home.rglob("*"):
         surfaces[f"name of {path.name}"] = path.name
@@ -110,14 +110,14 @@ def test_nobody_with_a_generated_name_is_in_any_answer_file_or_line(tmp_path: Pa
     trial.saw("not found in any surface", len(planted))
 
 
-def answers(asked: Asked) -> Iterator[tuple[str, str]]:
-    server: LiveServer = asked.server
+def answers(caller: PaidCaller) -> Iterator[tuple[str, str]]:
+    server: LiveServer = caller.server
     for form in ("application/json", "text/csv"):
         for path in ("/v1/tenders?limit=10000", "/v1/tender-parties?limit=10000", "/v1/changes?limit=10000"):
-            answer = server.get(path, asked.key, accept=form)
+            answer = server.get(path, caller.key, accept=form)
             assert answer.status_code == 200, answer.text[:300]
             yield f"{form} {path}", answer.text
     for tool in ("search_tenders", "get_resolved_parties"):
-        failed, body = asked.tool(tool, limit=10000)
+        failed, body = caller.tool(tool, limit=10000)
         assert not failed
         yield tool, json.dumps(body, ensure_ascii=False)

@@ -101,14 +101,14 @@ class PlainServer:
 
     def __init__(self, folder: Path) -> None:
         self.asked: list[str] = []
-        asked = self.asked
+        caller = self.asked
 
         class Handler(SimpleHTTPRequestHandler):
             def __init__(self, *arguments: Any) -> None:
                 super().__init__(*arguments, directory=str(folder))
 
             def send_head(self) -> Any:
-                asked.append(self.path)
+                caller.append(self.path)
                 return super().send_head()
 
             def log_message(self, *_: object) -> None:

@@ -126,9 +126,9 @@ class Desk:
         return create_key(self.home, tier, "--per-minute", "1000000", **self.settings)
 
     @contextmanager
-    def serve(self, **settings: str) -> Iterator["Asked"]:
+    def serve(self, **settings: str) -> Iterator["PaidCaller"]:
         with LiveServer(self.home, workers=1, **self.settings, **settings) as server:
-            yield Asked(server, self.key())
+            yield PaidCaller(server, self.key())
 
 
 def without_mark(ref: str) -> str:
@@ -141,7 +141,7 @@ def counts(summary: str) -> dict[str, int]:
     return {name: int(number) for name, number in zip(words[::2], words[1::2], strict=True)}
 
 
-class Asked:
+class PaidCaller:
     """A server, called with a paid key; figures are parsed exactly."""
 
     def __init__(self, server: LiveServer, key: str) -> None:

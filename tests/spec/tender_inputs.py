@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.spec.market import Asked, Desk, package, release
+from tests.spec.market import Desk, PaidCaller, package, release
 from tests.spec.market import desk as desk
 
 LINK = {"url": "https://example.org/r.json", "date": "2025-01-01T00:00:00Z", "tag": ["tender"]}
@@ -117,7 +117,7 @@ FILES: dict[str, tuple[Any, set[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     """Every file in one folder, ingested by one command."""
     desk = Desk(tmp_path_factory.mktemp("files"), **engine)
     inbox = desk.folder / "inbox"
@@ -128,5 +128,5 @@ def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     assert done.returncode == 0, done.stderr
     assert "rejected 0" in done.stdout, desk.rejects()
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller

@@ -11,8 +11,8 @@ from tests.spec.market import (
     BREWER,
     CITY,
     ENTITIES,
-    Asked,
     Desk,
+    PaidCaller,
     identified,
     instant,
     package,
@@ -84,7 +84,7 @@ BIG = ("9007199254740993", "123456789012345678901234567890.12", "0.10")
 
 
 @pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("market"), **engine)
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(COMPLETE, *SPREAD, *TIMES, *VALUES, *BUYERS))
@@ -92,8 +92,8 @@ def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     desk.ingest("portal-za", "digits.jsonl", "\n".join(lines))
     desk.ingest("portal-ke", "ke.json", package(release("kenya", "2025-01-01", tender={"title": "Road"})))
     desk.publish()
-    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as asked:
-        yield asked
+    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as caller:
+        yield caller
 
 
 def expected(releases: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -107,8 +107,8 @@ def keys(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(row["ocid"], row["release_id"]) for row in rows]
 
 
-def wait_for_edition(asked: Asked, edition: str) -> None:
+def wait_for_edition(caller: PaidCaller, edition: str) -> None:
     deadline = time.monotonic() + PATIENCE
-    while asked.get("/v1/tenders", limit=1)["edition"] != edition:
+    while caller.get("/v1/tenders", limit=1)["edition"] != edition:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -243,10 +243,10 @@ def test_a_panel_of_tenders_says_whether_categories_or_closed_months_are_missing
     plain_desk.ingest("portal-za", "za.json", package(release("a", "2025-05-09T10:00:00Z")))
     plain_desk.ingest("portal-ke", "ke.json", package(goods))
     plain_desk.publish()
-    with plain_desk.serve() as asked:
+    with plain_desk.serve() as caller:
 
         def absent(query: str) -> tuple[str, str, str | None]:
-            body = asked.server.body(f"/v1/signals/procurement-demand?{query}", asked.key)
+            body = caller.server.body(f"/v1/signals/procurement-demand?{query}", caller.key)
             return body["absent"]["reason"], body["absent"]["detail"], body["absent"]["first"]
 
         assert absent("country=ZA") == (

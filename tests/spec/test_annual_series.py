@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.spec import market
-from tests.spec.market import Asked, Desk
+from tests.spec.market import Desk, PaidCaller
 
 plain_desk = market.plain_desk
 
@@ -39,14 +39,14 @@ def as_csv(table: Table) -> str:
 
 
 @pytest.fixture(scope="module")
-def asked(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def caller(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("annual"), **engine)
     for day in CAPTURES:
         desk.ingest("worldbank", f"{day}-gdp.csv", as_csv(TABLES[day]))
     desk.ingest("worldbank", "inflation.csv", as_csv(drawn()).replace("NY.GDP.MKTP.CD", "FP.CPI.TOTL.ZG"))
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
 def known(iso3: str, day: date) -> list[tuple[str, Decimal | None, str, int]]:
@@ -63,17 +63,17 @@ def known(iso3: str, day: date) -> list[tuple[str, Decimal | None, str, int]]:
     return rows
 
 
-def shown(asked: Asked, query: str) -> list[dict[str, Any]]:
-    return list(asked.get("/v1/macro", **dict(pair.split("=") for pair in query.split("&")))["data"])
+def shown(caller: PaidCaller, query: str) -> list[dict[str, Any]]:
+    return list(caller.get("/v1/macro", **dict(pair.split("=") for pair in query.split("&")))["data"])
 
 
 @pytest.mark.rule("MACRO-9")
 @pytest.mark.both_engines
-def test_a_value_is_known_from_the_first_capture_that_shows_it(asked: Asked) -> None:
+def test_a_value_is_known_from_the_first_capture_that_shows_it(caller: PaidCaller) -> None:
     for iso3 in COUNTRIES:
         for captured in CAPTURES:
             for day in (captured - timedelta(1), captured, captured + timedelta(1)):
-                rows = shown(asked, f"series=WDI:NY.GDP.MKTP.CD:{iso3}&as_of={day}")
+                rows = shown(caller, f"series=WDI:NY.GDP.MKTP.CD:{iso3}&as_of={day}")
                 assert [
                     (row["date"], row["value"], row["available_at"], row["vintage"]) for row in rows
                 ] == known(iso3, day), (iso3, day)
@@ -99,9 +99,9 @@ def test_tables_ingested_newest_first_give_the_same_series(plain_desk: Desk) -> 
         "2018-08-01": [("1.5", "2018-08-01", 3)],
     }
     expected["2013-06-27"] = [("1.5", "2012-09-20", 1)]
-    with plain_desk.serve() as asked:
+    with plain_desk.serve() as caller:
         for day, found in expected.items():
-            rows = shown(asked, f"series=WDI:NY.GDP.MKTP.CD:KEN&as_of={day}")
+            rows = shown(caller, f"series=WDI:NY.GDP.MKTP.CD:KEN&as_of={day}")
             assert [(str(row["value"]), row["available_at"], row["vintage"]) for row in rows] == found, day
 
 
@@ -110,49 +110,49 @@ def test_a_tidy_file_name_may_put_the_day_before_its_indicator(plain_desk: Desk)
     table = "Country Name,Country Code,Year,Value\nNigeria,NGA,2014,176400000\n"
     plain_desk.ingest("worldbank", "2016-03-01-sp.pop.totl.csv", table)
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        (row,) = shown(asked, "country=NG&indicator=SP.POP.TOTL")
+    with plain_desk.serve() as caller:
+        (row,) = shown(caller, "country=NG&indicator=SP.POP.TOTL")
         assert (row["year"], row["value"]) == (2014, 176400000)
-        (row,) = shown(asked, "series=WDI:SP.POP.TOTL:NGA")
+        (row,) = shown(caller, "series=WDI:SP.POP.TOTL:NGA")
         assert (row["date"], row["available_at"]) == ("2014-12-31", "2016-03-01")
 
 
-def test_an_annual_series_is_listed_with_its_country_and_family(asked: Asked) -> None:
-    rows = shown(asked, "country=NG&as_of=2018-08-01&series_type=wdi&frequency=annual")
-    assert rows == shown(asked, "series=wdi:ny.gdp.mktp.cd:nga&as_of=2018-08-01")
+def test_an_annual_series_is_listed_with_its_country_and_family(caller: PaidCaller) -> None:
+    rows = shown(caller, "country=NG&as_of=2018-08-01&series_type=wdi&frequency=annual")
+    assert rows == shown(caller, "series=wdi:ny.gdp.mktp.cd:nga&as_of=2018-08-01")
     assert rows
 
 
-def test_a_table_without_a_day_in_its_name_is_not_a_series(asked: Asked) -> None:
-    assert shown(asked, "series=WDI:FP.CPI.TOTL.ZG:NGA") == []
-    assert shown(asked, "country=NG&indicator=FP.CPI.TOTL.ZG")
+def test_a_table_without_a_day_in_its_name_is_not_a_series(caller: PaidCaller) -> None:
+    assert shown(caller, "series=WDI:FP.CPI.TOTL.ZG:NGA") == []
+    assert shown(caller, "country=NG&indicator=FP.CPI.TOTL.ZG")
 
 
-def test_annual_mode_and_shared_facts_do_not_change(asked: Asked) -> None:
+def test_annual_mode_and_shared_facts_do_not_change(caller: PaidCaller) -> None:
     newest = TABLES[CAPTURES[-1]]
-    rows = shown(asked, "country=NG&indicator=NY.GDP.MKTP.CD")
+    rows = shown(caller, "country=NG&indicator=NY.GDP.MKTP.CD")
     assert {row["year"]: row["value"] for row in rows if row["value"] is not None} == {
         year: Decimal(newest["NGA", year]) for year in YEARS if newest["NGA", year]
     }
     assert all(row["available_at"] is None for row in rows)
-    facts = asked.get("/v1/shared/facts", dataset="AF-MACRO", country="NGA", limit=1000)["data"]
+    facts = caller.get("/v1/shared/facts", dataset="AF-MACRO", country="NGA", limit=1000)["data"]
     assert {fact["measure"] for fact in facts} == {"NY.GDP.MKTP.CD", "FP.CPI.TOTL.ZG"}
 
 
 @pytest.mark.rule("SEARCH-1")
-def test_a_search_finds_an_annual_series_by_its_key(asked: Asked) -> None:
-    first = asked.get("/v1/search", q="wdi:ny.gdp.mktp.cd:nga")["data"][0]
+def test_a_search_finds_an_annual_series_by_its_key(caller: PaidCaller) -> None:
+    first = caller.get("/v1/search", q="wdi:ny.gdp.mktp.cd:nga")["data"][0]
     assert (first["type"], first["id"], first["country"]) == ("series", "WDI:NY.GDP.MKTP.CD:NGA", "NG")
-    assert asked.get("/v1/search", q=first["id"], type="series", country="KE")["data"] == []
+    assert caller.get("/v1/search", q=first["id"], type="series", country="KE")["data"] == []
 
 
 @pytest.mark.rule("ABS-2", "SER-4", "SER-5")
 @pytest.mark.parametrize(
     "path", ["/v1/macro?series={}&", "/v1/series/{}/revisions?", "/v1/series/{}/matrix?"]
 )
-def test_on_a_day_before_its_first_capture_a_series_is_not_yet_known(asked: Asked, path: str) -> None:
+def test_on_a_day_before_its_first_capture_a_series_is_not_yet_known(caller: PaidCaller, path: str) -> None:
     question = path.format("WDI:NY.GDP.MKTP.CD:NGA")
-    body = asked.server.body(f"{question}as_of={CAPTURES[0] - timedelta(1)}", asked.key)
+    body = caller.server.body(f"{question}as_of={CAPTURES[0] - timedelta(1)}", caller.key)
     assert (body["count"], body["absent"]["reason"]) == (0, "not_yet_known")
     assert body["absent"]["first"] == str(CAPTURES[0])
     assert [one["arguments"].get("as_of") for one in body["absent"]["try"]] == [str(CAPTURES[0]), None]
@@ -167,7 +167,7 @@ def test_the_mean_of_revisions_that_cancel_has_all_its_digits(plain_desk: Desk) 
     for day, own in ((CAPTURES[0], first), (CAPTURES[1], later)):
         plain_desk.ingest("worldbank", f"{day}-gdp.csv", as_csv(own))
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        (row,) = asked.get("/v1/series/WDI:NY.GDP.MKTP.CD:NGA/revisions")["data"]
+    with plain_desk.serve() as caller:
+        (row,) = caller.get("/v1/series/WDI:NY.GDP.MKTP.CD:NGA/revisions")["data"]
     assert str(row["mean_revision"]) == "3.333333333E-8"
     assert str(row["mean_absolute_revision"]) == "0.4444444111"

@@ -136,8 +136,8 @@ def kept(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
             desk.ingest(source, name, content)
         made.append(desk.publish())
     assert made.pop() == made[-1], "nothing new is the same edition"
-    with desk.serve() as asked:
-        yield Kept(desk, asked.server, asked.key, desk.key("sample"), made)
+    with desk.serve() as caller:
+        yield Kept(desk, caller.server, caller.key, desk.key("sample"), made)
 
 
 def test_without_since_everything_is_added(kept: Kept) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.spec.market import BREWER, ENTITIES, Asked, Desk, Json, identified, package, party, release
+from tests.spec.market import BREWER, ENTITIES, Desk, Json, PaidCaller, identified, package, party, release
 
 BEER, ROADS = "Thornveld Breweries (Pty) Ltd", "Thornveld Roads (Pty) Ltd"
 PARTIES = [party("b", BEER, "supplier", **identified("XI-LEI", BREWER)), party("r", ROADS, "supplier")]
@@ -38,22 +38,22 @@ LARGE = [
 
 
 @pytest.fixture(scope="module")
-def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("contracts"))
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*STEPS, *LARGE, release("other")))
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
-def _contract(market: Asked, view: str = "", **query: str) -> Json:
+def _contract(market: PaidCaller, view: str = "", **query: str) -> Json:
     (row,) = market.get(f"{view}/v1/contracts/ocds-test-p%2F1", **query)["data"]
     return dict(row)
 
 
 @pytest.mark.rule("CON-1")
-def test_a_process_combines_its_releases_up_to_the_day(market: Asked) -> None:
+def test_a_process_combines_its_releases_up_to_the_day(market: PaidCaller) -> None:
     row = _contract(market)
     assert (row["country"], row["ocid"], row["release_count"]) == ("ZA", OCID, 5)
     assert (row["first_release_date"], row["last_release_date"]) == (
@@ -75,7 +75,7 @@ def test_a_process_combines_its_releases_up_to_the_day(market: Asked) -> None:
 
 
 @pytest.mark.rule("CON-2")
-def test_every_value_names_the_release_that_set_it_and_changes_have_old_and_new(market: Asked) -> None:
+def test_every_value_names_the_release_that_set_it_and_changes_have_old_and_new(market: PaidCaller) -> None:
     row = _contract(market)
     setters = {at: one["release_id"] for at, one in row["set_by"].items()}
     assert (setters["/tender/status"], setters["/tender/value/amount"]) == ("p/1-4", "p/1-1")
@@ -94,7 +94,7 @@ def test_every_value_names_the_release_that_set_it_and_changes_have_old_and_new(
 
 
 @pytest.mark.rule("CON-1", "LOCK-2")
-def test_days_before_the_first_release_and_locked_views(market: Asked) -> None:
+def test_days_before_the_first_release_and_locked_views(market: PaidCaller) -> None:
     body = market.get("/v1/contracts/ocds-test-p%2F1", as_of="2024-12-31")
     assert (body["data"], body["absent"]["reason"], body["absent"]["first"]) == (
         [],
@@ -110,7 +110,7 @@ def test_days_before_the_first_release_and_locked_views(market: Asked) -> None:
 
 
 @pytest.mark.rule("CON-1", "MCP-2")
-def test_the_tool_gives_the_same_row_and_shortens_one_that_is_too_large(market: Asked) -> None:
+def test_the_tool_gives_the_same_row_and_shortens_one_that_is_too_large(market: PaidCaller) -> None:
     failed, body = market.tool("get_contract", ocid=OCID, as_of="2025-01-31")
     assert not failed
     assert body == market.get("/v1/contracts/ocds-test-p%2F1", as_of="2025-01-31")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer
-from tests.spec.market import Asked, Desk
+from tests.spec.market import Desk, PaidCaller
 
 DRAW = random.Random(int(os.environ.get("TEST_SEED", "5")))
 HEAD = "series,series_type,frequency,country,date,value,unit,release_date\n"
@@ -69,7 +69,7 @@ def as_csv(told: Vintages) -> str:
 
 
 @pytest.fixture(scope="module")
-def asked(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def caller(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("cross"), **engine)
     with (desk.home / "sources.toml").open("a") as stream:
         stream.write(SOURCES)
@@ -77,8 +77,8 @@ def asked(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
     monthly = "FX.USD.GHS,fx,monthly,,2024-03-04,12.5,GHS,2024-03-04\n"
     desk.ingest("bank-ke", "ke.csv", as_csv(KENYA) + monthly)
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
 def known(series: str, day: date, as_of: date) -> tuple[Decimal, date] | None:
@@ -112,10 +112,10 @@ def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.both_engines
 @pytest.mark.rule("XR-1", "XR-2", "XR-3")
-def test_a_rate_is_the_exact_quotient_of_both_rates_known_on_the_day(asked: Asked) -> None:
+def test_a_rate_is_the_exact_quotient_of_both_rates_known_on_the_day(caller: PaidCaller) -> None:
     answers = 0
     for as_of in [FIRST - timedelta(days=1), *(FIRST + timedelta(days=n) for n in range(25))]:
-        whole = asked.get("/v1/cross-rates", base="NGN", quote="KES", as_of=as_of, limit=1000)
+        whole = caller.get("/v1/cross-rates", base="NGN", quote="KES", as_of=as_of, limit=1000)
         assert whole["as_of"] == str(as_of)
         assert shown(whole["data"]) == expected(as_of), as_of
         answers += whole["count"]
@@ -124,8 +124,8 @@ def test_a_rate_is_the_exact_quotient_of_both_rates_known_on_the_day(asked: Aske
 
 
 @pytest.mark.rule("XR-1")
-def test_each_row_says_that_it_is_derived_and_names_both_inputs(asked: Asked) -> None:
-    rows = asked.get("/v1/cross-rates", base="ngn", quote="kes", limit=1000)["data"]
+def test_each_row_says_that_it_is_derived_and_names_both_inputs(caller: PaidCaller) -> None:
+    rows = caller.get("/v1/cross-rates", base="ngn", quote="kes", limit=1000)["data"]
     assert rows
     for row in rows:
         assert (row["base"], row["quote"], row["unit"]) == ("NGN", "KES", "KES per NGN")
@@ -138,7 +138,7 @@ def test_each_row_says_that_it_is_derived_and_names_both_inputs(asked: Asked) ->
         for one in row["inputs"]:
             (published,) = [
                 each
-                for each in asked.get("/v1/macro", series=one["series"], limit=1000)["data"]
+                for each in caller.get("/v1/macro", series=one["series"], limit=1000)["data"]
                 if each["date"] == row["date"]
             ]
             assert one == {name: published[name] for name in one}
@@ -150,36 +150,36 @@ def test_each_row_says_that_it_is_derived_and_names_both_inputs(asked: Asked) ->
 
 
 @pytest.mark.rule("XR-1", "MACRO-7")
-def test_no_derived_rate_is_ever_served_as_published(asked: Asked) -> None:
+def test_no_derived_rate_is_ever_served_as_published(caller: PaidCaller) -> None:
     for pair in ("FX.NGN.KES", "FX.KES.NGN"):
-        assert asked.get("/v1/macro", series=pair)["count"] == 0
-    listed = {row["series"] for row in asked.get("/v1/series", limit=1000)["data"]}
+        assert caller.get("/v1/macro", series=pair)["count"] == 0
+    listed = {row["series"] for row in caller.get("/v1/series", limit=1000)["data"]}
     assert listed == {key for key, _ in EVERY} | {"FX.USD.GHS"}
     for alpha3 in ("NGA", "KEN"):
-        facts = asked.get("/v1/shared/facts", entity_id=alpha3, limit=1000)["data"]
+        facts = caller.get("/v1/shared/facts", entity_id=alpha3, limit=1000)["data"]
         assert {fact["measure"] for fact in facts} <= listed
 
 
 @pytest.mark.rule("XR-2")
-def test_averages_are_never_divided_and_a_pair_without_a_third_has_no_rows(asked: Asked) -> None:
-    assert asked.get("/v1/cross-rates", base="GHS", quote="KES")["count"] == 0
-    assert asked.get("/v1/cross-rates", base="NGN", quote="XXX")["count"] == 0
-    assert asked.get("/v1/cross-rates", base="NGN", quote="KES", via="GBP")["count"] == 0
+def test_averages_are_never_divided_and_a_pair_without_a_third_has_no_rows(caller: PaidCaller) -> None:
+    assert caller.get("/v1/cross-rates", base="GHS", quote="KES")["count"] == 0
+    assert caller.get("/v1/cross-rates", base="NGN", quote="XXX")["count"] == 0
+    assert caller.get("/v1/cross-rates", base="NGN", quote="KES", via="GBP")["count"] == 0
 
 
 @pytest.mark.rule("XR-4")
-def test_days_and_a_third_currency_narrow_the_list(asked: Asked) -> None:
-    every = asked.get("/v1/cross-rates", base="NGN", quote="KES", limit=1000)["data"]
-    dollars = asked.get("/v1/cross-rates", base="NGN", quote="KES", via="usd", limit=1000)["data"]
+def test_days_and_a_third_currency_narrow_the_list(caller: PaidCaller) -> None:
+    every = caller.get("/v1/cross-rates", base="NGN", quote="KES", limit=1000)["data"]
+    dollars = caller.get("/v1/cross-rates", base="NGN", quote="KES", via="usd", limit=1000)["data"]
     assert dollars == [row for row in every if row["via"] == "USD"]
     since, until = str(DAYS[2]), str(DAYS[6])
     query = {"base": "NGN", "quote": "KES", "from": since, "to": until}
-    within = asked.get("/v1/cross-rates", **query, limit=1000)["data"]
+    within = caller.get("/v1/cross-rates", **query, limit=1000)["data"]
     assert within == [row for row in every if since <= row["date"] <= until]
 
 
 @pytest.mark.rule("XR-4")
-def test_a_malformed_pair_is_refused(asked: Asked) -> None:
+def test_a_malformed_pair_is_refused(caller: PaidCaller) -> None:
     for query, parameter in (
         ({"base": "NGN"}, "quote"),
         ({"quote": "NGN"}, "base"),
@@ -189,7 +189,7 @@ def test_a_malformed_pair_is_refused(asked: Asked) -> None:
         ({"base": "NGN", "quote": "KES", "from": "2024"}, "from"),
         ({"base": "NGN", "quote": "KES", "as_of": "2999-01-01"}, "as_of"),
     ):
-        problem = asked.refused("/v1/cross-rates", **query)
+        problem = caller.refused("/v1/cross-rates", **query)
         assert (problem["status"], problem["parameter"]) == (400, parameter), query
 
 

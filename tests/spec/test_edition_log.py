@@ -52,8 +52,8 @@ def logged(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     desk.ingest("portal-za", "b.json", [release(f"B{n}") for n in range(3)])
     second = desk.publish()
     assert desk.publish() == second  # no second entry
-    with desk.serve() as asked:
-        yield Logged(desk, asked.server, asked.key, first, between, second)
+    with desk.serve() as caller:
+        yield Logged(desk, caller.server, caller.key, first, between, second)
 
 
 def decoded(text: str) -> bytes:
@@ -235,9 +235,9 @@ def test_a_feed_is_valid_xml_whatever_a_publisher_typed(plain_desk: Desk) -> Non
     ]
     plain_desk.ingest("portal-za", "typed.json", package(*rows))
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        plain = asked.server.get("/feeds/tenders.atom?country=ZA", asked.key).content
-        found = asked.server.get("/feeds/tenders.atom?country=ZA&query=Road|works", asked.key).content
+    with plain_desk.serve() as caller:
+        plain = caller.server.get("/feeds/tenders.atom?country=ZA", caller.key).content
+        found = caller.server.get("/feeds/tenders.atom?country=ZA&query=Road|works", caller.key).content
     entries = ElementTree.fromstring(plain).iter(f"{ATOM}entry")  # noqa: S314 - our own answer
     shown = [" ".join((entry.findtext(f"{ATOM}title") or "").split()) for entry in entries]
     assert shown == ["Road works", "Road works", "Road|works ]]> <b>"]

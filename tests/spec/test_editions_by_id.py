@@ -42,8 +42,8 @@ def kept(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     time.sleep(1.1)
     desk.ingest("portal-za", "b.json", [release(f"B{n}") for n in range(3)])
     second = desk.publish()
-    with desk.serve() as asked:
-        yield Kept(desk, asked.server, asked.key, first, second)
+    with desk.serve() as caller:
+        yield Kept(desk, caller.server, caller.key, first, second)
 
 
 def count(answer: httpx.Response) -> tuple[str, int]:
@@ -131,6 +131,6 @@ def test_a_cursor_of_another_edition_is_a_400(kept: Kept) -> None:
 
 def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:
     """Tools have a fixed set of parameters (contract: MCP-7)."""
-    failed, problem = market.Asked(kept.server, kept.key).tool("search_tenders", edition=kept.first)
+    failed, problem = market.PaidCaller(kept.server, kept.key).tool("search_tenders", edition=kept.first)
     assert failed
     assert problem["parameter"] == "edition"

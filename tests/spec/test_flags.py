@@ -10,7 +10,18 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.spec.market import BREWER, CITY, ENTITIES, Asked, Desk, Json, identified, package, party, release
+from tests.spec.market import (
+    BREWER,
+    CITY,
+    ENTITIES,
+    Desk,
+    Json,
+    PaidCaller,
+    identified,
+    package,
+    party,
+    release,
+)
 
 BEER, ROADS = "Thornveld Breweries (Pty) Ltd", "Thornveld Roads (Pty) Ltd"
 PERSON = "Quentin Zebulon Marchbanks"
@@ -88,7 +99,7 @@ QUIET = release("quiet", "2024-12-30T00:00:00Z", tender={"id": "1", "title": "Ch
 
 
 @pytest.fixture(scope="module")
-def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("flags"))
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*SHORT, *CANCELLED, *OTHERS))
@@ -98,14 +109,14 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
         yield asked
 
 
-def _flagged(market: Asked, view: str = "", **query: Any) -> set[tuple[str, str, str]]:
+def _flagged(market: PaidCaller, view: str = "", **query: Any) -> set[tuple[str, str, str]]:
     rows = market.get(f"{view}/v1/flags", **{"limit": 1000, **query})["data"]
     assert all(row["flagged"] and row["reason"] is None for row in rows)
     return {(row["indicator"], row["subject_type"], row["subject"]) for row in rows}
 
 
 @pytest.mark.rule("FLAG-1", "FLAG-3")
-def test_flags_depend_only_on_releases_up_to_the_day(market: Asked) -> None:
+def test_flags_depend_only_on_releases_up_to_the_day(market: PaidCaller) -> None:
     short = "ocds-test-short"
     assert _flagged(market, country="ZA", as_of="2025-01-01") == set()
     assert _flagged(market, country="ZA", as_of="2025-01-31") == {("R003", "process", short)}
@@ -127,7 +138,7 @@ def test_flags_depend_only_on_releases_up_to_the_day(market: Asked) -> None:
 
 
 @pytest.mark.rule("FLAG-2")
-def test_every_indicator_of_a_process_has_inputs_or_a_reason(market: Asked) -> None:
+def test_every_indicator_of_a_process_has_inputs_or_a_reason(market: PaidCaller) -> None:
     rows = market.get("/v1/flags", ocid="ocds-test-n3")["data"]
     assert sorted({row["indicator"] for row in rows}) == ALL
     for row in rows:
@@ -151,7 +162,7 @@ def test_every_indicator_of_a_process_has_inputs_or_a_reason(market: Asked) -> N
 
 
 @pytest.mark.rule("FLAG-1")
-def test_flags_of_a_buyer_and_a_supplier_by_id_name_and_service_id(market: Asked) -> None:
+def test_flags_of_a_buyer_and_a_supplier_by_id_name_and_service_id(market: PaidCaller) -> None:
     everything = _flagged(market, country="ZA")
     of_brewer = _flagged(market, country="ZA", supplier="b")
     (service_id,) = {
@@ -173,7 +184,7 @@ def test_flags_of_a_buyer_and_a_supplier_by_id_name_and_service_id(market: Asked
 
 
 @pytest.mark.rule("FLAG-1", "MCP-2", "GATE-5")
-def test_the_order_the_tool_and_persons(market: Asked) -> None:
+def test_the_order_the_tool_and_persons(market: PaidCaller) -> None:
     whole = market.get("/v1/flags")["data"]
     keys = [(row["country"], row["indicator"], row["subject_type"], row["subject"]) for row in whole]
     assert keys == sorted(keys)
@@ -256,7 +267,7 @@ def test_flags_of_a_day_follow_from_the_state_of_each_process_that_day(tmp_path:
 
 
 @contextmanager
-def _served(folder: Path, releases: list[Json]) -> Iterator[Asked]:
+def _served(folder: Path, releases: list[Json]) -> Iterator[PaidCaller]:
     desk = Desk(folder)
     desk.ingest("portal-za", "za.json", package(*releases))
     desk.publish()
@@ -270,7 +281,7 @@ def _without_places(rows: list[Json]) -> list[Json]:
 
 
 @pytest.mark.rule("FLAG-2")
-def test_pages_show_indicators_and_lead_from_a_process_to_its_parties_and_back(market: Asked) -> None:
+def test_pages_show_indicators_and_lead_from_a_process_to_its_parties_and_back(market: PaidCaller) -> None:
     process = market.server.http.get("/tender/ZA/ocds-test-short").text
     assert "R028 Identical bid prices" in process
     assert "stands out" in process

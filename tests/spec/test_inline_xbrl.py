@@ -11,7 +11,7 @@ import pytest
 
 from tests.spec import inline_report
 from tests.spec.inline_report import BODY, LEI, report, report_package, taxonomy
-from tests.spec.market import Asked, Desk, counts
+from tests.spec.market import Desk, PaidCaller, counts
 from tests.spec.register import COLUMNS, record
 
 pytest.importorskip("arelle", reason="inline XBRL is an extra, which is not installed here")
@@ -47,21 +47,21 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 
 @pytest.fixture(scope="module")
-def asked(desk: Desk) -> Iterator[Asked]:
+def caller(desk: Desk) -> Iterator[PaidCaller]:
     desk.ingest(
         "gleif-lei",
         "lei.csv",
         f"{COLUMNS}\n{record(LEI, 'Riftline Sample Telecom PLC', 'KE', 'RA990200:C.99001')}\n",
     )
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
 @pytest.mark.rule("XBRL-1", "XBRL-2")
-def test_a_report_becomes_facts_with_every_digit_and_the_issuers_own_concepts(asked: Asked) -> None:
-    (found,) = asked.get("/v1/crosswalk", id_type="lei", id_value=LEI)["data"]
-    rows = asked.get(f"/v1/fundamentals/{found['service_id']}")["data"]
+def test_a_report_becomes_facts_with_every_digit_and_the_issuers_own_concepts(caller: PaidCaller) -> None:
+    (found,) = caller.get("/v1/crosswalk", id_type="lei", id_value=LEI)["data"]
+    rows = caller.get(f"/v1/fundamentals/{found['service_id']}")["data"]
     told = {
         row["concept"]: (
             row["line_item"],
@@ -85,7 +85,7 @@ def test_a_report_becomes_facts_with_every_digit_and_the_issuers_own_concepts(as
         assert row["available_at"] == "2024-03-28"
         assert row["license_class"] == "statutory-filing"
         assert re.fullmatch(rf"reports:{NAME}/report\.xhtml#f\d", row["source_ref"])
-    day_before = asked.get(f"/v1/fundamentals/{found['service_id']}", as_of="2024-03-27")
+    day_before = caller.get(f"/v1/fundamentals/{found['service_id']}", as_of="2024-03-27")
     assert day_before["count"] == 0
 
 

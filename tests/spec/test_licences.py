@@ -14,7 +14,7 @@ import pytest
 
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
-from tests.spec.market import Asked, Desk, package, release
+from tests.spec.market import Desk, PaidCaller, package, release
 from tests.spec.register import COLUMNS, lei, record, sid
 from tests.spec.tender_market import wait_for_edition
 
@@ -99,7 +99,7 @@ class Published(NamedTuple):
     first: str
     second: str
     said: str
-    asked: Asked
+    caller: PaidCaller
     before: dict[str, Any]
 
 
@@ -127,8 +127,8 @@ PATHS = (
 )
 
 
-def answers(asked: Asked) -> dict[str, Any]:
-    return {path: asked.server.get(path, asked.key).json() for path in PATHS}
+def answers(caller: PaidCaller) -> dict[str, Any]:
+    return {path: caller.server.get(path, caller.key).json() for path in PATHS}
 
 
 def rows_of(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -141,14 +141,14 @@ def published(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
     (desk.home / "sources.toml").write_text(registry())
     ingest_all(desk)
     first = desk.publish()
-    with desk.serve() as asked:
-        before = answers(asked)
+    with desk.serve() as caller:
+        before = answers(caller)
         (desk.home / "sources.toml").write_text(registry(closed=WITHDRAWN[:3], gone=WITHDRAWN[3:]))
         done = desk.command("publish")
         assert done.returncode == 0, done.stderr
         second = done.stdout.splitlines()[-1].split()[2].rstrip(":")
-        wait_for_edition(asked, second)
-        yield Published(desk, first, second, done.stdout, asked, before)
+        wait_for_edition(caller, second)
+        yield Published(desk, first, second, done.stdout, caller, before)
 
 
 @pytest.mark.rule("PROV-6")
@@ -172,7 +172,7 @@ def test_publish_reports_each_withdrawn_source_in_a_line(published: Published) -
 
 @pytest.mark.rule("PROV-6")
 def test_no_row_of_a_withdrawn_source_is_served(published: Published) -> None:
-    after = answers(published.asked)
+    after = answers(published.caller)
     told = json.dumps(after)
     assert not [name for name in WITHDRAWN if f'"{name}:' in told or f" {name} office" in told]
     assert "Second Opinions" not in told
@@ -187,7 +187,7 @@ def test_no_row_of_a_withdrawn_source_is_served(published: Published) -> None:
 
 
 def test_rows_that_another_source_reported_too_are_still_served(published: Published) -> None:
-    tenders = published.asked.server.get("/v1/tenders?country=ZA", published.asked.key).json()["data"]
+    tenders = published.caller.server.get("/v1/tenders?country=ZA", published.caller.key).json()["data"]
     assert {row["release_id"] for row in tenders} == {"both-1", "only-1"}
     assert {row["source_ref"].partition(":")[0] for row in tenders} == {"portal"}
     before = {
@@ -205,19 +205,19 @@ def test_rows_that_another_source_reported_too_are_still_served(published: Publi
 
 def test_an_organisation_keeps_its_id_without_the_record_the_id_came_from(published: Published):
     """The ticker came from the withdrawn source; the rows under the LEI keep the id."""
-    asked = published.asked
-    (row,) = asked.server.get(f"/v1/entities/{sid(TICKER)}", asked.key).json()["data"]
+    caller = published.caller
+    (row,) = caller.server.get(f"/v1/entities/{sid(TICKER)}", caller.key).json()["data"]
     assert (row["service_id"], row["lei"], row["listings"]) == (sid(TICKER), ISSUER, [])
-    (same,) = asked.server.get(f"/v1/entities/{sid(f'lei:{ISSUER}')}", asked.key).json()["data"]
+    (same,) = caller.server.get(f"/v1/entities/{sid(f'lei:{ISSUER}')}", caller.key).json()["data"]
     assert same["service_id"] == sid(TICKER)
     assert rows_of(published.before[PATHS[0]])[0]["listings"] == [{"exchange": "JSE", "ticker": "ISS"}]
 
 
 @pytest.mark.rule("PROV-6", "ENV-9")
 def test_editions_with_rows_of_the_source_are_withdrawn(published: Published) -> None:
-    asked = published.asked
+    caller = published.caller
     for path in ("/v1/tenders", "/v1/export", "/open/macro-momentum.parquet"):
-        refused = asked.server.get(f"{path}?edition={published.first}", asked.key)
+        refused = caller.server.get(f"{path}?edition={published.first}", caller.key)
         assert (refused.status_code, refused.json()["detail"]) == (
             410,
             f"edition: {published.first} is withdrawn.",
@@ -229,7 +229,7 @@ def test_editions_with_rows_of_the_source_are_withdrawn(published: Published) ->
     assert rolled.returncode == 1
     assert "withdrawn" in rolled.stderr
     assert "filed-too" in rolled.stderr
-    changed, gone = asked.get("/v1/changes", since=published.first, dataset="fundamentals")["data"]
+    changed, gone = caller.get("/v1/changes", since=published.first, dataset="fundamentals")["data"]
     (before,) = (row for row in rows_of(published.before[PATHS[2]]) if row["value_reported"] == 1001)
     assert changed["change"] == "changed"
     differing = {name for name, value in changed["row"].items() if str(value) != str(before[name])}
@@ -271,12 +271,12 @@ def test_the_notice_of_a_dataset_names_only_its_own_sources(published: Published
 
 @pytest.mark.rule("PROV-4")
 def test_every_format_and_the_tool_carry_the_same_notice(published: Published) -> None:
-    asked = published.asked
-    terms = asked.server.get("/v1/macro?series=RATES", asked.key).json()["_license"]
+    caller = published.caller
+    terms = caller.server.get("/v1/macro?series=RATES", caller.key).json()["_license"]
     assert "rates office" in terms
     assert "rates-too" not in terms
-    assert asked.tool("get_macro", series="RATES")[1]["_license"] == terms
-    answer = asked.server.get("/v1/macro?series=RATES", asked.key, accept="text/csv")
+    assert caller.tool("get_macro", series="RATES")[1]["_license"] == terms
+    answer = caller.server.get("/v1/macro?series=RATES", caller.key, accept="text/csv")
     header = answer.headers["X-License"]
     assert header.isascii()
     assert header.startswith(NOTICE)
@@ -284,8 +284,8 @@ def test_every_format_and_the_tool_carry_the_same_notice(published: Published) -
     listed = list(csv.DictReader(io.StringIO(answer.text)))
     assert listed
     assert all(row["source_ref"].startswith("rates:") for row in listed)
-    stream = asked.server.get(
-        "/v1/macro?series=RATES", asked.key, accept="application/vnd.apache.arrow.stream"
+    stream = caller.server.get(
+        "/v1/macro?series=RATES", caller.key, accept="application/vnd.apache.arrow.stream"
     )
     schema = pa.ipc.open_stream(stream.content).schema
     assert schema.metadata[b"license"].decode() == terms
@@ -293,10 +293,10 @@ def test_every_format_and_the_tool_carry_the_same_notice(published: Published) -
 
 @pytest.mark.rule("PROV-8")
 def test_a_file_names_only_the_sources_of_its_rows(published: Published) -> None:
-    asked = published.asked
-    listed = asked.server.get("/v1/export", asked.key).json()["data"]
+    caller = published.caller
+    listed = caller.server.get("/v1/export", caller.key).json()["data"]
     for one in listed:
-        content = asked.server.get(one["url"].replace(asked.server.url, ""), asked.key).content
+        content = caller.server.get(one["url"].replace(caller.server.url, ""), caller.key).content
         table = pq.read_table(io.BytesIO(content))
         owed = table.schema.metadata[b"attribution"].decode()
         named = {name for name in KINDS if f"\u00a9 {name} office" in owed}
@@ -316,12 +316,12 @@ def test_two_captures_of_one_table_have_different_refs(fresh_engine: dict[str, s
         desk.ingest("bank", "ny.gdp.mktp.cd.csv", table)
         desk.ingest("filed", "filed.csv", FILINGS + filing(f"lei:{ISSUER}", value, "annual-2023"))
     desk.publish()
-    with desk.serve() as asked:
-        bulk = asked.server.get("/v1/export/files/af-macro-annual.parquet", asked.key).content
+    with desk.serve() as caller:
+        bulk = caller.server.get("/v1/export/files/af-macro-annual.parquet", caller.key).content
         refs = pq.read_table(io.BytesIO(bulk)).column("source_ref").to_pylist()
         assert len(refs) == len(set(refs)) == 2
         assert all(ref.endswith("#NY.GDP.MKTP.CD ZA 2020") for ref in refs)
-        rows = asked.get(f"/v1/fundamentals/{sid(f'lei:{ISSUER}')}", vintages="all")["data"]
+        rows = caller.get(f"/v1/fundamentals/{sid(f'lei:{ISSUER}')}", vintages="all")["data"]
         first, second = (row["source_ref"] for row in sorted(rows, key=lambda row: row["vintage"]))
         assert first == "filed:annual-2023#p. 4"
         assert re.fullmatch(r"filed:annual-2023@[0-9a-f]{8}#p\. 4", second)
@@ -358,9 +358,9 @@ def test_a_current_edition_with_withdrawn_rows_is_replaced_although_nothing_else
     (desk.home / "sources.toml").write_text(registry(closed=("portal-too",)))
     second = desk.publish()
     assert second != first
-    with desk.serve() as asked:
-        assert asked.get("/v1/tenders")["edition"] == second
-        assert asked.server.get(f"/v1/tenders?edition={first}", asked.key).status_code == 410
+    with desk.serve() as caller:
+        assert caller.get("/v1/tenders")["edition"] == second
+        assert caller.server.get(f"/v1/tenders?edition={first}", caller.key).status_code == 410
 
 
 @pytest.mark.rule("PROV-7", "ENV-9")
@@ -374,19 +374,19 @@ def test_editions_with_open_rows_that_need_a_key_today_are_withdrawn(tmp_path: P
     second = desk.publish()
     open_file, pushed = f"/open/macro-momentum.parquet?edition={second}", tmp_path / "pushed"
     desk.command("push", pushed)
-    with desk.serve() as asked:
-        assert asked.server.http.get(open_file).status_code == 200
-        assert asked.server.get(f"/v1/tenders?edition={first}", asked.key).status_code == 200
+    with desk.serve() as caller:
+        assert caller.server.http.get(open_file).status_code == 200
+        assert caller.server.get(f"/v1/tenders?edition={first}", caller.key).status_code == 200
         head, _, entry = closed.partition("[sources.rates]")
         entry = entry.replace('"cc0"', '"licensed-redistribution"', 1)
         (desk.home / "sources.toml").write_text(f"{head}[sources.rates]{entry}")
         third = desk.publish()
-        wait_for_edition(asked, third)
-        assert asked.server.http.get(open_file).status_code == 410
+        wait_for_edition(caller, third)
+        assert caller.server.http.get(open_file).status_code == 410
         for edition in (first, second):
             path = f"/v1/macro?series=RATES&edition={edition}"
-            assert asked.server.get(path, asked.key).status_code == 410, edition
-        (row, *_) = asked.server.get("/v1/macro?series=RATES", asked.key).json()["data"]
+            assert caller.server.get(path, caller.key).status_code == 410, edition
+        (row, *_) = caller.server.get("/v1/macro?series=RATES", caller.key).json()["data"]
         assert row["license_class"] == "licensed-redistribution"
     rolled = desk.command("editions", "rollback", second)
     assert (rolled.returncode, "need a key today, but did not then: rates" in rolled.stderr) == (1, True)
@@ -394,5 +394,5 @@ def test_editions_with_open_rows_that_need_a_key_today_are_withdrawn(tmp_path: P
     assert not (pushed / "open" / second).exists()
     desk.ingest("portal", "more.json", package(release("more")))
     desk.publish()
-    with desk.serve() as asked:
-        assert asked.server.get(f"/v1/tenders?edition={third}", asked.key).status_code == 200
+    with desk.serve() as caller:
+        assert caller.server.get(f"/v1/tenders?edition={third}", caller.key).status_code == 200

@@ -50,8 +50,8 @@ def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tm
     desk.ingest("portal-za", "good.json", package(release("good")))
     named = desk.publish()
     vkey = desk.command("editions", "key").stdout.strip()
-    with desk.serve() as asked:
-        before = asked.server.get(TENDERS, asked.key).text
+    with desk.serve() as caller:
+        before = caller.server.get(TENDERS, caller.key).text
         desk.records(ENTITIES[4])  # a sole proprietor, as it turns out
         desk.ingest("portal-za", "bad.json", package(release("bad")))
         bad = desk.publish()
@@ -65,14 +65,14 @@ def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tm
         assert seconds == sorted(seconds)
         assert verify(before, vkey) == named
         ref = f"tenders:{json.dumps(['ZA', 'ocds-test-good', 'good-1', '2025-06-01T10:00:00Z'])}"
-        answer = asked.server.http.get(
+        answer = caller.server.http.get(
             "/v1/proof",
             params={"record_ref": ref, "since_size": 1, "edition": last},
-            headers={"x-api-key": asked.key},
+            headers={"x-api-key": caller.key},
         )
         assert verify(answer.text, vkey, since=before) == last  # requested before the server has switched
         for edition in (named, bad):
-            assert asked.server.get(f"{TENDERS}&edition={edition}", asked.key).status_code == 410
+            assert caller.server.get(f"{TENDERS}&edition={edition}", caller.key).status_code == 410
     assert desk.command("editions", "verify").returncode == 0
 
 
@@ -138,9 +138,9 @@ def test_a_rewritten_past_is_refused(plain_desk: Desk, tmp_path: Path) -> None:
     broken = desk.command("editions", "verify")
     assert (broken.returncode, "it lacks edition" in broken.stdout) == (1, True), broken.stdout
     vkey = desk.command("editions", "key").stdout.strip()
-    with desk.serve() as asked:
+    with desk.serve() as caller:
         answer = tmp_path / "answer.json"
-        answer.write_text(asked.server.get(TENDERS, asked.key).text)
+        answer.write_text(caller.server.get(TENDERS, caller.key).text)
     assert desk.command("verify", answer, "--key", vkey).returncode == 0
     since = desk.command("verify", answer, "--key", vkey, "--since", old)
     assert (since.returncode, "The log had 3 entries before, and has 2 now." in since.stderr) == (1, True)
@@ -276,16 +276,16 @@ def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(plain_desk:
     node = tmp_path / "node"
     follow(node, f"file://{tmp_path / 'store'}", trusted_keys=vkey)
     answer, stamp, text = tmp_path / "answer.json", tmp_path / "checkpoint.tsr", tmp_path / "text"
-    with desk.serve() as asked:
-        http = asked.server.http
+    with desk.serve() as caller:
+        http = caller.server.http
         served = http.get("/log/checkpoint.tsr")
         assert served.headers["content-type"] == "application/timestamp-reply"
         stamp.write_bytes(served.content)
-        answer.write_text(asked.server.get("/v1/tenders?country=ZA&proof=true", asked.key).text)
+        answer.write_text(caller.server.get("/v1/tenders?country=ZA&proof=true", caller.key).text)
         text.write_text(http.get("/log/checkpoint").text.partition("\n\n")[0] + "\n")
-        url = f"{asked.server.url}/v1/tenders?country=ZA&proof=true"
+        url = f"{caller.server.url}/v1/tenders?country=ZA&proof=true"
         ours = ("--key", vkey, "--roots", authority.root)
-        fetched = run(node, "verify", url, *ours, "--api-key", asked.key)
+        fetched = run(node, "verify", url, *ours, "--api-key", caller.key)
     assert (fetched.returncode, "and was stamped at 20" in fetched.stdout) == (0, True), fetched.stderr
     assert (node / "editions" / "log" / "checkpoint.tsr").read_bytes() == stamp.read_bytes()
     theirs = openssl("ts", "-verify", "-data", text, "-in", stamp, "-CAfile", authority.root)
@@ -302,9 +302,9 @@ def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(plain_desk:
     desk.settings["log_timestamp_url"] = "http://127.0.0.1:9"
     desk.ingest("portal-za", "b.json", package(release("b")))
     desk.publish()
-    with desk.serve() as asked:
-        assert asked.server.http.get("/log/checkpoint.tsr").status_code == 404
-        answer.write_text(asked.server.get("/v1/tenders?country=ZA&proof=true", asked.key).text)
+    with desk.serve() as caller:
+        assert caller.server.http.get("/log/checkpoint.tsr").status_code == 404
+        answer.write_text(caller.server.get("/v1/tenders?country=ZA&proof=true", caller.key).text)
     assert run(node, "verify", answer, *ours, "--timestamp", stamp).returncode == 1
 
 

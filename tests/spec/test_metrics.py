@@ -114,11 +114,11 @@ def test_a_year_repeated_in_another_currency_keeps_its_values(plain_desk: Desk) 
     ]
     plain_desk.ingest("filings", "filings.csv", "\n".join([FILINGS, *reported]) + "\n")
     plain_desk.publish()
-    with plain_desk.serve() as asked:
+    with plain_desk.serve() as caller:
         path = f"/v1/metrics/{service_id('ticker:JSE:TST')}"
-        before = {row["metric"]: row["value"] for row in asked.get(path, as_of="2023-12-31")["data"]}
+        before = {row["metric"]: row["value"] for row in caller.get(path, as_of="2023-12-31")["data"]}
         assert before == {"net_margin": Decimal("0.1")}
-        after = {row["metric"]: row["value"] for row in asked.get(path, as_of="2024-03-01")["data"]}
+        after = {row["metric"]: row["value"] for row in caller.get(path, as_of="2024-03-01")["data"]}
         assert after == {
             "net_margin": Decimal("0.2"),
             "revenue_growth": Decimal("0.25"),
@@ -138,17 +138,17 @@ def test_costs_reported_as_negative_become_positive_if_their_document_proves_it(
     ]
     plain_desk.ingest("filings", "filings.csv", "\n".join([FILINGS, *reported]) + "\n")
     plain_desk.publish()
-    with plain_desk.serve() as asked:
+    with plain_desk.serve() as caller:
         issuer = service_id("ticker:JSE:TST")
-        rows = asked.get(f"/v1/statements/{issuer}")["data"]
+        rows = caller.get(f"/v1/statements/{issuer}")["data"]
         turned = {row["line_item"]: row["value_reported"] for row in rows if row["sign_turned"]}
         assert turned == {"cost_of_sales": 60, "finance_costs": 6, "income_tax": 8}
         assert "capex" not in {row["line_item"] for row in rows}  # nothing proves its sign
-        quality = {row["measure"]: row["value"] for row in asked.get("/v1/quality-metrics/AF-FUND")["data"]}
+        quality = {row["measure"]: row["value"] for row in caller.get("/v1/quality-metrics/AF-FUND")["data"]}
         assert quality["identity_conflicts"] == 1
-        values = {row["metric"]: row["value"] for row in asked.get(f"/v1/metrics/{issuer}")["data"]}
+        values = {row["metric"]: row["value"] for row in caller.get(f"/v1/metrics/{issuer}")["data"]}
         assert (values["interest_cover"], values["effective_tax_rate"]) == (5, Decimal("0.3333333333"))
-        facts = asked.get(f"/v1/fundamentals/{issuer}", line_items="cost_of_sales")["data"]
+        facts = caller.get(f"/v1/fundamentals/{issuer}", line_items="cost_of_sales")["data"]
         assert [row["value_reported"] for row in facts] == [-60]
 
 
@@ -157,12 +157,12 @@ def test_an_issuer_without_a_full_year_has_a_reason_for_every_metric(plain_desk:
     interim = "ticker:JSE:TST,revenue,50,ZAR,2022-07-01,2022-12-31,2023-03-01,interim,p1,"
     plain_desk.ingest("filings", "filings.csv", f"{FILINGS}\n{interim}\n")
     plain_desk.publish()
-    with plain_desk.serve() as asked:
+    with plain_desk.serve() as caller:
         path = f"/v1/metrics/{service_id('ticker:JSE:TST')}"
         for basis in ("current", "as_known"):
-            body = asked.get(path, basis=basis)
+            body = caller.get(path, basis=basis)
             assert [one["metric"] for one in body["missing"]] == sorted(slugs())
             assert {one["reason"] for one in body["missing"]} == {"not_published"}
             assert body["omitted"]["not_published"] == len(slugs())
-            assert len(asked.get(path, basis=basis, metric="net_margin")["missing"]) == 1
-            assert asked.get(path, basis=basis, as_of="2023-02-28")["missing"] == []
+            assert len(caller.get(path, basis=basis, metric="net_margin")["missing"]) == 1
+            assert caller.get(path, basis=basis, as_of="2023-02-28")["missing"] == []

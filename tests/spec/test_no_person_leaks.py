@@ -19,7 +19,7 @@ import pytest
 
 from sankofa.settings import Settings
 from tests.live import LiveServer
-from tests.spec.market import CITY, Asked, Desk, identified, package, party, release
+from tests.spec.market import CITY, Desk, PaidCaller, identified, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
 from tests.spec.planted_persons import (
@@ -41,7 +41,7 @@ from tests.tampering import seal_again
 
 class World(NamedTuple):
     desk: Desk
-    asked: Asked
+    caller: PaidCaller
     said: str
     """Everything the commands printed."""
 
@@ -76,8 +76,8 @@ def world(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
     done = desk.command("publish")
     assert done.returncode == 0, done.stderr
     said += done.stdout + done.stderr
-    with desk.serve() as asked:
-        yield World(desk, asked, said.replace(str(desk.folder), ""))
+    with desk.serve() as caller:
+        yield World(desk, caller, said.replace(str(desk.folder), ""))
 
 
 def leaked(text: str | bytes) -> list[str]:
@@ -93,7 +93,7 @@ def test_every_planted_token_is_searched_for() -> None:
 
 def test_every_planted_release_was_read(world: World) -> None:
     """Except those whose keys name somebody: these are rejected whole."""
-    rows = world.asked.tenders()
+    rows = world.caller.tenders()
     unusable = {"ocid", "release id"}
     expected = {content["ocid"] for place, (_, content) in PLANTED.items() if place not in unusable}
     assert {row["ocid"] for row in rows} >= expected
@@ -102,7 +102,7 @@ def test_every_planted_release_was_read(world: World) -> None:
 
 def test_nobody_planted_is_in_the_release_served(world: World) -> None:
     served = defaultdict(list)
-    for row in world.asked.tenders():
+    for row in world.caller.tenders():
         served[row["ocid"]].append(row)
     for place, (somebody, content) in PLANTED.items():
         rows = served[content["ocid"]]
@@ -112,10 +112,10 @@ def test_nobody_planted_is_in_the_release_served(world: World) -> None:
 
 
 def test_a_firm_beside_a_person_is_served(world: World) -> None:
-    assert FIRM in {row["name"] for row in world.asked.parties(role="supplier")}
+    assert FIRM in {row["name"] for row in world.caller.parties(role="supplier")}
     for place in ("party", "contactPoint of a person", "title, as it is"):
         ocid = PLANTED[place][1]["ocid"]
-        row = next(row for row in world.asked.tenders() if row["ocid"] == ocid)
+        row = next(row for row in world.caller.tenders() if row["ocid"] == ocid)
         assert row["withheld_parties"] == 1
         assert [p["name"] for p in row["release"]["parties"] if "name" in p] == [CITY["name"], FIRM]
         assert {"roles": ["supplier"]} in row["release"]["parties"]
@@ -123,12 +123,12 @@ def test_a_firm_beside_a_person_is_served(world: World) -> None:
 
 @pytest.mark.rule("GATE-4")
 def test_no_answer_of_any_endpoint_names_anybody(world: World) -> None:
-    server: LiveServer = world.asked.server
+    server: LiveServer = world.caller.server
     paths = ["/v1/tenders?limit=10000", "/v1/tender-parties?limit=10000", "/openapi.json", "/v1/status", "/"]
     paths += [f"/v1/tender-parties?role={role}&limit=10000" for role in ("buyer", "supplier", "tenderer")]
     seen = False
     for path in paths:
-        answer = server.get(path, world.asked.key)
+        answer = server.get(path, world.caller.key)
         assert answer.status_code == 200
         assert leaked(answer.text + str(answer.headers)) == []
         seen = seen or SEEN in answer.text
@@ -145,7 +145,7 @@ def test_no_tool_names_anybody_and_no_word_of_a_name_finds_anything(world: World
         pages: list[str] = []
         cursor: dict[str, Any] = {}
         while not pages or cursor["cursor"]:
-            failed, body = world.asked.tool(tool, **arguments, **cursor)
+            failed, body = world.caller.tool(tool, **arguments, **cursor)
             assert not failed
             pages.append(json.dumps(body))
             cursor = {"cursor": body["next_cursor"]}
@@ -153,9 +153,9 @@ def test_no_tool_names_anybody_and_no_word_of_a_name_finds_anything(world: World
         assert leaked("".join(pages)) == []
     for place in ("title, as it is", "title, with an initial", "description", "contact and free text"):
         for word in PLANTED[place][0].tokens:
-            _, body = world.asked.tool("search_tenders", query=word)
+            _, body = world.caller.tool("search_tenders", query=word)
             assert body["count"] == 0, (place, word)
-    _, body = world.asked.tool("search_tenders", query=SEEN)
+    _, body = world.caller.tool("search_tenders", query=SEEN)
     assert body["count"] > 0
 
 
@@ -163,7 +163,7 @@ def test_no_tool_names_anybody_and_no_word_of_a_name_finds_anything(world: World
 def test_nothing_printed_or_logged_names_anybody(world: World) -> None:
     assert "withheld" in world.said
     assert leaked(world.said) == []
-    assert leaked(world.asked.server.log) == []
+    assert leaked(world.caller.server.log) == []
 
 
 @pytest.mark.rule("GATE-4")
@@ -261,8 +261,8 @@ def test_an_edition_with_a_party_without_evidence_cannot_be_built(desk: Desk) ->
     assert done.returncode != 0
     assert "without evidence" in done.stderr
     assert edition in desk.command("editions").stdout
-    with desk.serve() as asked:
-        answer = asked.get("/v1/tenders")
+    with desk.serve() as caller:
+        answer = caller.get("/v1/tenders")
         assert (answer["edition"], answer["count"]) == (edition, 1)
 
 
@@ -277,11 +277,11 @@ def test_the_builder_rejects_false_evidence(desk: Desk) -> None:
     )
     insert(desk, "release", *row_of(body, "forged"))
     desk.publish()
-    with desk.serve() as asked:
-        row = asked.tender("b")
+    with desk.serve() as caller:
+        row = caller.tender("b")
         assert somebody.family not in json.dumps(row, default=str)
         assert row["withheld_parties"] == 1
-        assert somebody.name not in {p["name"] for p in asked.parties()}
+        assert somebody.name not in {p["name"] for p in caller.parties()}
 
 
 @pytest.mark.rule("GATE-7")
@@ -296,27 +296,27 @@ def test_a_party_whose_lei_proves_to_be_a_persons_is_removed_by_the_next_publish
         package(supplied("a", who, tender={"title": f"Works by {name}", "category": name})),
     )
     before = desk.publish()
-    with desk.serve() as asked:
-        assert name in {p["name"] for p in asked.parties()}
-        assert asked.tender("a")["withheld_parties"] == 0
+    with desk.serve() as caller:
+        assert name in {p["name"] for p in caller.parties()}
+        assert caller.tender("a")["withheld_parties"] == 0
     later = record(number, name, "ZA", category="SOLE_PROPRIETOR").replace("2026-01-05", "2026-02-05")
     desk.records(later)
     desk.publish()
-    with desk.serve() as asked:
-        row = asked.tender("a")
+    with desk.serve() as caller:
+        row = caller.tender("a")
         assert row["withheld_parties"] == 1
         assert row["title"] == "Works by [withheld]"
-        bodies = [asked.server.get(f"/v1/{p}", asked.key).text for p in ("tenders", "tender-parties")]
-        bodies.append(json.dumps(asked.tool("search_tenders", query="works")[1]))
+        bodies = [caller.server.get(f"/v1/{p}", caller.key).text for p in ("tenders", "tender-parties")]
+        bodies.append(json.dumps(caller.tool("search_tenders", query="works")[1]))
         assert not [body for body in bodies if "Zqlater" in body or number in body]
-        assert FIRM in {p["name"] for p in asked.parties()}
+        assert FIRM in {p["name"] for p in caller.parties()}
         for path in ("/v1/tenders", "/v1/export", "/open/procurement-demand.parquet"):
-            refused = asked.server.get(f"{path}?edition={before}", asked.key)
+            refused = caller.server.get(f"{path}?edition={before}", caller.key)
             assert (refused.status_code, refused.json()["detail"]) == (
                 410,
                 f"edition: {before} is withdrawn.",
             )
-        gone = asked.get("/v1/changes", since=before, dataset="entities")["data"]
+        gone = caller.get("/v1/changes", since=before, dataset="entities")["data"]
         assert [(row["change"], row["row"]) for row in gone] == [("removed", None)]
     rolled = desk.command("editions", "rollback", before)
     assert (rolled.returncode, "withdrawn" in rolled.stderr) == (1, True)
@@ -331,24 +331,24 @@ def test_the_category_in_the_register_outweighs_the_name_of_a_company(plain_desk
     suppliers = (("a", by_lei), ("b", {"name": name}), ("d", {"name": abroad}))
     desk.ingest("portal-za", "a.json", package(*(supplied(ocid, who) for ocid, who in suppliers)))
     before = desk.publish()
-    with desk.serve() as asked:
-        assert {name, abroad, "Zqother Sales Limited"} <= {p["name"] for p in asked.parties()}
+    with desk.serve() as caller:
+        assert {name, abroad, "Zqother Sales Limited"} <= {p["name"] for p in caller.parties()}
         desk.records(
             record(number, name.upper(), "ZA", category="SOLE_PROPRIETOR"),
             record(lei("ABROAD"), abroad.upper(), "IN", category="SOLE_PROPRIETOR"),
         )
         desk.publish()
-        assert asked.server.get(f"/v1/tenders?edition={before}", asked.key).status_code == 410
+        assert caller.server.get(f"/v1/tenders?edition={before}", caller.key).status_code == 410
     desk.ingest("portal-za", "c.json", package(supplied("c", {"name": "Zqkotak Sales Ltd."})))
     for publish in (False, True):
         if publish:
             desk.publish()
-        with desk.serve() as asked:
-            served = asked.server.get("/v1/tenders", asked.key).text
+        with desk.serve() as caller:
+            served = caller.server.get("/v1/tenders", caller.key).text
             assert not re.search("zqkotak|zqother|zqpadmini", served, re.IGNORECASE)
             ocids = "abcd" if publish else "abd"
-            assert {asked.tender(ocid)["withheld_parties"] for ocid in ocids} == {1}
-            assert FIRM in {p["name"] for p in asked.parties()}
+            assert {caller.tender(ocid)["withheld_parties"] for ocid in ocids} == {1}
+            assert FIRM in {p["name"] for p in caller.parties()}
 
 
 TEXT = (
@@ -395,17 +395,17 @@ def test_no_surface_names_a_contact_from_a_free_text(plain_desk: Desk) -> None:
     given = texts(FIELDS).count(TEXT) - 1  # the portal's category is on the row, not in the release
     plain_desk.ingest("portal-za", "a.json", package(release("a", **FIELDS)))
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        row = asked.tender("a")
+    with plain_desk.serve() as caller:
+        row = caller.tender("a")
         assert texts(row["release"]).count(TOLD) == given
         assert (row["title"], row["category"]) == (TOLD, TOLD)
         answers = [
-            asked.server.get(path, asked.key).text
+            caller.server.get(path, caller.key).text
             for path in ("/v1/tenders", "/tenders", "/v1/tender-parties")
         ]
-        answers += [json.dumps(asked.tool("search_tenders", query="qseen", detail="full")[1])]
+        answers += [json.dumps(caller.tool("search_tenders", query="qseen", detail="full")[1])]
         assert "Qseen" in answers[0] + answers[3]
-        assert asked.tool("search_tenders", query="zqthemba")[1]["count"] == 0
+        assert caller.tool("search_tenders", query="zqthemba")[1]["count"] == 0
     held = [path.read_bytes() for path in plain_desk.home.rglob("*") if path.is_file()]
     for secret in ("zqthemba", "zqkhoza", "zqpillay", "0825550199"):
         assert not [answer for answer in answers if secret in answer.lower()]
@@ -424,12 +424,16 @@ def test_a_person_withheld_in_one_release_is_withheld_in_the_whole_process(plain
     other = release("q", tender={"title": "Qother process"})
     plain_desk.ingest("portal-za", "a.json", package(releases[0], other, *releases[1:]))
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        told = asked.server.get("/v1/tenders", asked.key).text
+    with plain_desk.serve() as caller:
+        told = caller.server.get("/v1/tenders", caller.key).text
         assert "Qfirst call, [withheld] asked" in told
         assert "Qlast [withheld]" in told
-        assert [row["withheld_parties"] for row in asked.tenders() if row["ocid"].endswith("-p")] == [0, 1, 0]
-        contract = asked.server.get("/v1/contracts/ocds-test-p", asked.key).text
+        assert [row["withheld_parties"] for row in caller.tenders() if row["ocid"].endswith("-p")] == [
+            0,
+            1,
+            0,
+        ]
+        contract = caller.server.get("/v1/contracts/ocds-test-p", caller.key).text
         assert "zqmokgatle" not in (told + contract).lower()
     held = [path.read_bytes().lower() for path in plain_desk.home.rglob("*") if path.is_file()]
     assert not [content for content in held if b"zqmokgatle" in content]
@@ -445,6 +449,6 @@ def test_no_source_ref_contains_a_name_that_another_release_withholds(plain_desk
         packed.writestr("award-zqmokgatle-zqlindiwe.json", json.dumps(package(*releases)))
     plain_desk.ingest("portal-za", "a.zip", archive.getvalue())
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        refs = [row["source_ref"].partition("#")[2] for row in asked.tenders()]
+    with plain_desk.serve() as caller:
+        refs = [row["source_ref"].partition("#")[2] for row in caller.tenders()]
     assert refs == [f"award-[withheld].json: releases[{number}]" for number in range(3)]

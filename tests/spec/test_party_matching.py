@@ -17,7 +17,7 @@ from sankofa.ledger.matching import THRESHOLD, PartyMatcher
 from sankofa.model.organisations import org_evidence
 from sankofa.model.organisations.similarity import name_words, similarity
 from sankofa.model.records import Profile
-from tests.spec.market import Asked, Desk, identified, package, party, release
+from tests.spec.market import Desk, PaidCaller, identified, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.register import lei, record
 
@@ -60,14 +60,14 @@ def filled(desk: Desk) -> Desk:
     return desk
 
 
-def matched(asked: Asked, name: str) -> tuple[Any, ...]:
-    (row,) = [row for row in asked.parties() if row["name"] == name]
+def matched(caller: PaidCaller, name: str) -> tuple[Any, ...]:
+    (row,) = [row for row in caller.parties() if row["name"] == name]
     score = row["match_score"]
     return row["service_id"], row["match_method"], score if score is None else float(score)
 
 
-def sid(asked: Asked, number: str) -> str:
-    (row,) = asked.get("/v1/crosswalk", id_type="lei", id_value=number)["data"]
+def sid(caller: PaidCaller, number: str) -> str:
+    (row,) = caller.get("/v1/crosswalk", id_type="lei", id_value=number)["data"]
     return str(row["service_id"])
 
 
@@ -79,23 +79,23 @@ def pending(desk: Desk, *options: str) -> list[dict[str, Any]]:
 
 @pytest.mark.rule("ENT-9", "PART-2")
 def test_a_name_written_differently_resolves_with_its_score_and_a_doubtful_one_does_not(filled: Desk) -> None:
-    with filled.serve() as asked:
+    with filled.serve() as caller:
         for name, (number, score) in SIMILAR.items():
-            assert matched(asked, name) == (
-                sid(asked, number),
+            assert matched(caller, name) == (
+                sid(caller, number),
                 "similar_name",
                 pytest.approx(score, abs=0.01),
             )
         for name in WAITING:
             if org_evidence(name, country="ZA"):
-                assert matched(asked, name) == (None, None, None), name
-        own = matched(asked, OTHER_NUMBER)
-        assert own[0] != sid(asked, CEMENT)
+                assert matched(caller, name) == (None, None, None), name
+        own = matched(caller, OTHER_NUMBER)
+        assert own[0] != sid(caller, CEMENT)
         assert own[1:] == ("identifier", 1.0)
     filled.settings["match_threshold"] = "101"
     filled.publish()
-    with filled.serve() as asked:
-        assert {matched(asked, name) for name in SIMILAR} == {(None, None, None)}
+    with filled.serve() as caller:
+        assert {matched(caller, name) for name in SIMILAR} == {(None, None, None)}
 
 
 @pytest.mark.rule("ENT-10")
@@ -114,9 +114,9 @@ def test_the_operator_can_confirm_refuse_and_undo(filled: Desk) -> None:
         done = filled.command("matches", verdict, *chosen)
         assert done.returncode == 0, done.stderr
         filled.publish()
-        with filled.serve() as asked:
+        with filled.serve() as caller:
             assert filled.command("ledger", "verify").returncode == 0
-            return matched(asked, name)
+            return matched(caller, name)
 
     assert decided("confirm") == (pair["service_id"], "review", 1.0)
     assert [one["verdict"] for one in pending(filled, "--state", "decided")] == ["confirmed"]
@@ -130,19 +130,19 @@ def test_the_operator_can_confirm_refuse_and_undo(filled: Desk) -> None:
     )
     assert filled.command("withdraw", "match-reviews", "--reason", "an error").returncode == 0
     filled.publish()
-    with filled.serve() as asked:
-        assert matched(asked, name) == (None, None, None)
+    with filled.serve() as caller:
+        assert matched(caller, name) == (None, None, None)
 
 
 def test_a_refused_name_no_longer_resolves(filled: Desk) -> None:
     name = "Ukhozi Flour Mill Limited"
-    with filled.serve() as asked:
-        holder = sid(asked, MILLS)
+    with filled.serve() as caller:
+        holder = sid(caller, MILLS)
     key = next(one["match"] for one in pending(filled, "--state", "resolved") if one["party"] == name)
     assert filled.command("matches", "refuse", key, holder).returncode == 0
     filled.publish()
-    with filled.serve() as asked:
-        assert matched(asked, name) == (None, None, None)
+    with filled.serve() as caller:
+        assert matched(caller, name) == (None, None, None)
 
 
 # The first digits of the SHA-256 of names in shared/data that differ from the legal name, and the LEI of

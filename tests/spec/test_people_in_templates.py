@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sankofa.model.identifiers import service_id
-from tests.spec.market import Asked, Desk
+from tests.spec.market import Desk, PaidCaller
 from tests.spec.register import lei
 
 PERSON, NAMED, JOINED, NAMELESS, LISTED = (
@@ -62,13 +62,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 
 @pytest.fixture(scope="module")
-def asked(desk: Desk) -> Iterator[Asked]:
-    with desk.serve() as asked:
-        yield asked
+def caller(desk: Desk) -> Iterator[PaidCaller]:
+    with desk.serve() as caller:
+        yield caller
 
 
-def figures(asked: Asked, entity: str) -> list[dict[str, object]]:
-    data: list[dict[str, object]] = asked.get(f"/v1/fundamentals/{service_id(entity)}")["data"]
+def figures(caller: PaidCaller, entity: str) -> list[dict[str, object]]:
+    data: list[dict[str, object]] = caller.get(f"/v1/fundamentals/{service_id(entity)}")["data"]
     return data
 
 
@@ -76,19 +76,23 @@ def figures(asked: Asked, entity: str) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     "entity", [PERSON, NAMELESS, "registry:UG-RSB:80020001234567", "registry:NG-CAC:BN123456"]
 )
-def test_an_entity_with_only_a_number_that_people_have_too_is_withheld(asked: Asked, entity: str) -> None:
+def test_an_entity_with_only_a_number_that_people_have_too_is_withheld(
+    caller: PaidCaller, entity: str
+) -> None:
     for path in ("fundamentals", "entities", "crosswalk"):
-        answer = asked.server.get(f"/v1/{path}/{service_id(entity)}", asked.key)
+        answer = caller.server.get(f"/v1/{path}/{service_id(entity)}", caller.key)
         assert answer.status_code == 404, path
     number = entity.rpartition(":")[2]
-    assert asked.get("/v1/crosswalk", id_type="registry", id_value=number)["count"] == 0
-    assert asked.get("/v1/search", q=number)["count"] == 0
+    assert caller.get("/v1/crosswalk", id_type="registry", id_value=number)["count"] == 0
+    assert caller.get("/v1/search", q=number)["count"] == 0
 
 
 @pytest.mark.rule("GATE-9")
 @pytest.mark.parametrize(("entity", "value"), [(NAMED, 102), (JOINED, 103)])
-def test_a_name_or_another_identifier_proves_an_organisation(asked: Asked, entity: str, value: int) -> None:
-    (row,) = figures(asked, entity)
+def test_a_name_or_another_identifier_proves_an_organisation(
+    caller: PaidCaller, entity: str, value: int
+) -> None:
+    (row,) = figures(caller, entity)
     assert row["value_reported"] == value
 
 
@@ -96,14 +100,14 @@ def test_a_name_or_another_identifier_proves_an_organisation(asked: Asked, entit
 @pytest.mark.parametrize(
     ("entity", "value"), [("registry:RA000123:B3", 107), ("registry:ZA-CIPC:2001/1/07", 108)]
 )
-def test_a_number_not_known_as_a_persons_is_served(asked: Asked, entity: str, value: int) -> None:
-    (row,) = figures(asked, entity)
+def test_a_number_not_known_as_a_persons_is_served(caller: PaidCaller, entity: str, value: int) -> None:
+    (row,) = figures(caller, entity)
     assert row["value_reported"] == value
 
 
 @pytest.mark.rule("GATE-4", "GATE-8")
-def test_documents_and_locations_contain_no_name(desk: Desk, asked: Asked) -> None:
-    refs = {row["line_item"]: row["source_ref"] for row in figures(asked, LISTED)}
+def test_documents_and_locations_contain_no_name(desk: Desk, caller: PaidCaller) -> None:
+    refs = {row["line_item"]: row["source_ref"] for row in figures(caller, LISTED)}
     assert refs == {
         "revenue": "figures:By Dr [withheld].pdf#p. 5",
         "profit": "figures:[withheld].pdf#call [withheld]",

@@ -116,8 +116,8 @@ def test_a_revision_counts_in_whichever_file_it_arrives(tmp_path: Path, files: i
         rows = f"South Africa,ZAF,2019,59\nSouth Africa,ZAF,2020,{population}\n"
         desk.ingest("worldbank", "sp.pop.totl.csv", "Country Name,Country Code,Year,Value\n" + rows)
     desk.publish()
-    with desk.serve() as asked:
-        told = {row["measure"]: row["value"] for row in asked.get("/v1/quality-metrics/af-macro")["data"]}
+    with desk.serve() as caller:
+        told = {row["measure"]: row["value"] for row in caller.get("/v1/quality-metrics/af-macro")["data"]}
     assert (told["restatement_rate"], told["observations"]) == (Decimal("0.4"), 5)
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from sankofa.model.ocds.redaction import CUT
 from tests.live import run
-from tests.spec.market import Asked, counts, instant
 from tests.spec.market import Desk as Home
+from tests.spec.market import PaidCaller, counts, instant
 from tests.torture import rounds
 
 pytestmark = pytest.mark.ci
@@ -45,7 +45,7 @@ class Taken(NamedTuple):
 
 
 class Real(NamedTuple):
-    asked: Asked
+    caller: PaidCaller
     taken: dict[str, Taken]
     rejects: list[dict[str, str]]
 
@@ -77,8 +77,8 @@ def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         taken[folder.name] = Taken(done.stdout, done.stderr, again.stdout, found)
     rejects = desk.rejects()
     desk.publish()
-    with desk.serve() as asked:
-        yield Real(asked, taken, rejects)
+    with desk.serve() as caller:
+        yield Real(caller, taken, rejects)
 
 
 def releases_in(path: Path) -> set[Triple] | None:
@@ -168,7 +168,7 @@ def test_every_usable_release_is_served_once_and_nothing_else(real: Real) -> Non
         for folder, taken in real.taken.items():
             if COUNTRIES[folder] == country:
                 expected |= {key for found in taken.releases.values() for key in found or ()}
-        rows = real.asked.tenders(country=country)
+        rows = real.caller.tenders(country=country)
         served = [(row["ocid"], row["release_id"], instant(row["release_date"])) for row in rows]
         assert len(set(served)) == len(served)
         masked = {key for key in served if CUT in key[0] + key[1]}  # they repeat withheld names
@@ -206,10 +206,10 @@ def test_nobody_labelled_a_person_is_served(real: Real, shared_data: Path) -> No
     people = {fold(row["name"]) for row in labelled if row["label"] == "natural_person"}
     firms = {fold(row["name"]) for row in labelled if row["label"] == "organisation"}
     assert len(people) > 1000
-    named = {fold(row["name"]) for row in real.asked.parties()}
+    named = {fold(row["name"]) for row in real.caller.parties()}
     assert not people & named
     assert firms & named, "the labels and the releases have nothing in common"
-    text = fold(json.dumps(real.asked.tenders(country="PY"), ensure_ascii=False, default=str))
+    text = fold(json.dumps(real.caller.tenders(country="PY"), ensure_ascii=False, default=str))
     assert not [name for name in people if name in text]
 
 
@@ -220,20 +220,20 @@ def fold(text: str) -> str:
 @pytest.mark.rule("GATE-5")
 def test_no_contact_is_served(real: Real) -> None:
     for country in sorted(set(COUNTRIES.values())):
-        text = json.dumps(real.asked.tenders(country=country), default=str)
+        text = json.dumps(real.caller.tenders(country=country), default=str)
         for field in ("contactPoint", "contactPerson", "telephone", "faxNumber", "email"):
             assert f'"{field}"' not in text, (country, field)
 
 
 @pytest.mark.rule("GATE-1")
 def test_every_served_party_has_evidence_and_a_stub_has_only_roles(real: Real) -> None:
-    rows = real.asked.parties()
+    rows = real.caller.parties()
     assert len(rows) > 100
     kinds = {row["org_evidence"].partition(":")[0] for row in rows}
     assert kinds <= {"lei", "registry", "legal_form", "public_body"}
     names = {row["name"] for row in rows}
     for country in sorted(set(COUNTRIES.values())):
-        for row in real.asked.tenders(country=country):
+        for row in real.caller.tenders(country=country):
             for party in row["release"].get("parties") or ():
                 assert "name" not in party or " ".join(party["name"].split()) in names, row["ocid"]
                 if not party.keys() & {"name", "identifier"}:

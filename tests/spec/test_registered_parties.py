@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sankofa.model.identifiers import service_id
-from tests.spec.market import CITY, Asked, Desk, identified, package, party, release
+from tests.spec.market import CITY, Desk, PaidCaller, identified, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.register import lei, record
 
@@ -49,29 +49,29 @@ RELEASES = [
 
 
 @pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("registered"), **engine)
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*RELEASES))
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
-def supplier(asked: Asked, name: str) -> Any:
-    rows = [row for row in asked.parties(role="supplier") if row["name"] == name]
+def supplier(caller: PaidCaller, name: str) -> Any:
+    rows = [row for row in caller.parties(role="supplier") if row["name"] == name]
     (row,) = rows
     return row
 
 
-def sid(asked: Asked, number: str) -> str:
-    (row,) = asked.get("/v1/crosswalk", id_type="lei", id_value=number)["data"]
+def sid(caller: PaidCaller, number: str) -> str:
+    (row,) = caller.get("/v1/crosswalk", id_type="lei", id_value=number)["data"]
     return str(row["service_id"])
 
 
 @pytest.mark.rule("ENT-4")
 @pytest.mark.parametrize("key", HELD)
-def test_a_number_leads_to_its_holder_however_its_register_is_spelled(market: Asked, key: str) -> None:
+def test_a_number_leads_to_its_holder_however_its_register_is_spelled(market: PaidCaller, key: str) -> None:
     name, scheme, number, holder = HELD[key]
     row = supplier(market, name)
     assert (row["service_id"], row["match_method"]) == (sid(market, holder), "identifier")
@@ -79,7 +79,7 @@ def test_a_number_leads_to_its_holder_however_its_register_is_spelled(market: As
 
 
 @pytest.mark.rule("ENT-5")
-def test_a_number_without_a_known_owner_makes_an_organisation(market: Asked) -> None:
+def test_a_number_without_a_known_owner_makes_an_organisation(market: PaidCaller) -> None:
     first = supplier(market, "Lonely Sample Works (Pty) Ltd")
     second = supplier(market, "LONELY SAMPLE WORKS PROPRIETARY LIMITED")
     assert first["service_id"] == second["service_id"] == service_id(f"registry:ZA-CIPC:{FREE}")
@@ -102,18 +102,18 @@ def test_a_number_without_a_known_owner_makes_an_organisation(market: Asked) -> 
 
 
 @pytest.mark.rule("ENT-5")
-def test_a_number_with_different_names_belongs_to_nobody(market: Asked) -> None:
+def test_a_number_with_different_names_belongs_to_nobody(market: PaidCaller) -> None:
     for name in ("First Sample Fencing (Pty) Ltd", "Second Sample Gardens (Pty) Ltd"):
         assert (supplier(market, name)["service_id"], supplier(market, name)["match_method"]) == (None, None)
     assert market.get("/v1/crosswalk", id_type="registry", id_value=SHARED)["count"] == 0
 
 
-def test_the_same_name_with_another_number_is_another_organisation(market: Asked) -> None:
+def test_the_same_name_with_another_number_is_another_organisation(market: PaidCaller) -> None:
     row = supplier(market, "Ukhozi Milling Ltd")
     assert row["service_id"] == service_id(f"registry:ZA-CIPC:{TWIN}") != sid(market, MILLER)
 
 
-def test_persons_and_malformed_numbers_make_no_organisation(market: Asked) -> None:
+def test_persons_and_malformed_numbers_make_no_organisation(market: PaidCaller) -> None:
     assert "Quibblewick" not in str(market.parties())
     assert market.get("/v1/crosswalk", id_type="registry", id_value="1899/999204/07")["count"] == 0
     assert supplier(market, "Untidy Sample Holdings (Pty) Ltd")["service_id"] is None
@@ -123,16 +123,16 @@ def test_the_id_of_a_party_still_answers_once_its_record_arrives(desk: Desk) -> 
     desk.ingest("portal-za", "za.json", package(won("a", "Ukhozi Flour", "ZA-CIP", "1987/004321/06")))
     desk.publish()
     early = service_id("registry:ZA-CIPC:1987/004321/06")
-    with desk.serve() as asked:
-        assert supplier(asked, "Ukhozi Flour")["service_id"] == early
+    with desk.serve() as caller:
+        assert supplier(caller, "Ukhozi Flour")["service_id"] == early
         desk.records(*ENTITIES)
         desk.publish()
-    with desk.serve() as asked:
-        (entity,) = asked.get(f"/v1/entities/{early}")["data"]
+    with desk.serve() as caller:
+        (entity,) = caller.get(f"/v1/entities/{early}")["data"]
         assert entity["legal_name"] == "Ukhozi Milling Limited"
         assert entity["lei"] == MILLER
-        assert asked.get("/v1/tender-parties", service_id=early)["count"] == 1
-        assert supplier(asked, "Ukhozi Flour")["service_id"] == entity["service_id"]
+        assert caller.get("/v1/tender-parties", service_id=early)["count"] == 1
+        assert supplier(caller, "Ukhozi Flour")["service_id"] == entity["service_id"]
 
 
 @pytest.mark.rule("PIT-8")
@@ -140,8 +140,8 @@ def test_any_order_of_ingestion_gives_the_same_organisations(desk: Desk) -> None
     desk.ingest("portal-za", "b.json", package(*RELEASES[::-1]))
     desk.records(*ENTITIES[::-1])
     desk.publish()
-    with desk.serve() as asked:
+    with desk.serve() as caller:
         free = service_id(f"registry:ZA-CIPC:{FREE}")
-        assert supplier(asked, "Lonely Sample Works (Pty) Ltd")["service_id"] == free
-        assert supplier(asked, "Ukhozi Flour")["service_id"] == sid(asked, MILLER)
-        assert supplier(asked, "First Sample Fencing (Pty) Ltd")["service_id"] is None
+        assert supplier(caller, "Lonely Sample Works (Pty) Ltd")["service_id"] == free
+        assert supplier(caller, "Ukhozi Flour")["service_id"] == sid(caller, MILLER)
+        assert supplier(caller, "First Sample Fencing (Pty) Ltd")["service_id"] is None

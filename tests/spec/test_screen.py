@@ -168,11 +168,11 @@ def test_a_mistyped_distant_year_does_not_enlarge_the_edition(plain_desk: Desk) 
     plain_desk.publish()
     written = (path for path in (plain_desk.home / "editions").rglob("*") if path.is_file())
     assert sum(path.stat().st_size for path in written) < 1_000_000
-    with plain_desk.serve() as asked:
+    with plain_desk.serve() as caller:
         for day in ("2020-03-01", "2020-12-31", "2021-01-01", "2023-06-30", f"{datetime.now(UTC):%Y-%m-%d}"):
-            body = asked.get("/v1/screen", metric="revenue_growth", as_of=day)
+            body = caller.get("/v1/screen", metric="revenue_growth", as_of=day)
             assert [row["period_end"] for row in body["data"]] == ["2019-12-31"]
             assert not any(body["omitted"].values())
         for day in ("1000-01-01", "1500-06-30", "2020-02-29"):
-            body = asked.get("/v1/screen", metric="revenue_growth", as_of=day)
+            body = caller.get("/v1/screen", metric="revenue_growth", as_of=day)
             assert (body["count"], body["omitted"]["not_published"]) == (0, 1)

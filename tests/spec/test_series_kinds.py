@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spec.market import Asked, Desk
+from tests.spec.market import Desk, PaidCaller
 
 HEAD = "series,series_type,frequency,country,date,value,unit,release_date\n"
 DAILY = HEAD + "".join(
@@ -47,8 +47,8 @@ def take(desk: Desk, source: str, text: str) -> dict[str, int]:
 
 def served(desk: Desk) -> list[tuple[Any, ...]]:
     desk.publish()
-    with desk.serve() as asked:
-        rows = asked.get("/v1/macro", series="FX.USD.ZAR", limit=100)["data"]
+    with desk.serve() as caller:
+        rows = caller.get("/v1/macro", series="FX.USD.ZAR", limit=100)["data"]
     return [
         (row["frequency"], row["series_type"], row["date"], row["value"], row["available_at"]) for row in rows
     ]
@@ -106,7 +106,7 @@ CAPTURES = {"2012-09-20": (1, 2), "2013-06-28": (3, 2), "2018-08-01": (3, 4)}
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = desk_in(tmp_path_factory.mktemp("repeated"))
     for day, values in CAPTURES.items():
         desk.ingest("worldbank", f"{day}-wdi.csv", WIDE.format(*values))
@@ -114,13 +114,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     desk.ingest("one", "cpi.csv", HEAD + more.format(7, "2012-01-01") + more.format(8, "2013-01-01"))
     desk.ingest("two", "rates.csv", MONTHLY)
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
 @pytest.mark.rule("MACRO-12")
-def test_remarks_go_to_the_note_and_not_to_the_unit(asked: Asked) -> None:
-    rows = asked.get("/v1/macro", country="NG", limit=100)["data"]
+def test_remarks_go_to_the_note_and_not_to_the_unit(caller: PaidCaller) -> None:
+    rows = caller.get("/v1/macro", country="NG", limit=100)["data"]
     told = {row["indicator"]: (row["unit"], row["note"]) for row in rows}
     assert told == {
         "NY.GDP.MKTP.CD": ("current US$", None),
@@ -131,44 +131,44 @@ def test_remarks_go_to_the_note_and_not_to_the_unit(asked: Asked) -> None:
         "WDI:FI.RES.TOTL.CD:NGA": ("current US$", "includes gold"),
         "CPI.NG": ("index", "as the country's own base"),
     }.items():
-        (row, *_) = asked.get("/v1/macro", series=series)["data"]
+        (row, *_) = caller.get("/v1/macro", series=series)["data"]
         assert (row["unit"], row["note"]) == unit
-        catalogue = asked.get("/v1/series", country="NG", limit=100)["data"]
+        catalogue = caller.get("/v1/series", country="NG", limit=100)["data"]
         (listed,) = [one for one in catalogue if one["series"] == series]
         assert (listed["unit"], listed["note"]) == unit
 
 
 @pytest.mark.rule("MACRO-13")
 @pytest.mark.parametrize("code", ["NG", "NGA", "nga"])
-def test_an_indicator_with_a_country_gives_its_series_as_of_a_day(asked: Asked, code: str) -> None:
+def test_an_indicator_with_a_country_gives_its_series_as_of_a_day(caller: PaidCaller, code: str) -> None:
     for day in ("2012-09-19", "2012-09-20", "2013-06-28"):
-        by_key = asked.get("/v1/macro", series="WDI:NY.GDP.MKTP.CD:NGA", as_of=day)
-        found = asked.get("/v1/macro", series="ny.gdp.mktp.cd", country=code, as_of=day)
+        by_key = caller.get("/v1/macro", series="WDI:NY.GDP.MKTP.CD:NGA", as_of=day)
+        found = caller.get("/v1/macro", series="ny.gdp.mktp.cd", country=code, as_of=day)
         assert found["data"] == by_key["data"]
     by_day = {"series": "NY.GDP.MKTP.CD", "country": code, "as_of": "2020-01-01"}
-    whole = asked.get("/v1/macro", **by_day)["data"]
+    whole = caller.get("/v1/macro", **by_day)["data"]
     assert [(row["series"], row["value"]) for row in whole] == [
         ("WDI:NY.GDP.MKTP.CD:NGA", 4),
         ("WDI:NY.GDP.MKTP.CD:NGA", 3),
     ]
-    page = asked.get("/v1/macro", **by_day, limit=1)
-    rest = asked.get("/v1/macro", **by_day, limit=1, cursor=page["next_cursor"])
+    page = caller.get("/v1/macro", **by_day, limit=1)
+    rest = caller.get("/v1/macro", **by_day, limit=1, cursor=page["next_cursor"])
     assert page["data"] + rest["data"] == whole
 
 
 @pytest.mark.rule("MACRO-4", "MACRO-13")
-def test_an_indicator_under_as_of_is_refused_with_the_series_to_ask_for(asked: Asked) -> None:
-    answer = asked.server.get("/v1/macro?indicator=NY.GDP.MKTP.CD&country=NG&as_of=2013-06-28", asked.key)
+def test_an_indicator_under_as_of_is_refused_with_the_series_to_ask_for(caller: PaidCaller) -> None:
+    answer = caller.server.get("/v1/macro?indicator=NY.GDP.MKTP.CD&country=NG&as_of=2013-06-28", caller.key)
     assert answer.status_code == 400
     assert answer.json()["parameter"] == "indicator"
     assert "series=WDI:NY.GDP.MKTP.CD:NGA" in answer.json()["detail"]
 
 
 @pytest.mark.rule("MACRO-9", "EXP-4")
-def test_any_day_can_be_repeated_from_the_file_alone(asked: Asked) -> None:
-    (file,) = [f for f in asked.get("/v1/export")["data"] if f["name"] == "af-macro-series.parquet"]
+def test_any_day_can_be_repeated_from_the_file_alone(caller: PaidCaller) -> None:
+    (file,) = [f for f in caller.get("/v1/export")["data"] if f["name"] == "af-macro-series.parquet"]
     table = pq.read_table(
-        io.BytesIO(asked.server.http.get(file["url"], headers={"X-API-Key": asked.key}).content)
+        io.BytesIO(caller.server.http.get(file["url"], headers={"X-API-Key": caller.key}).content)
     )
     rows = table.to_pylist()
     keys = [row["series"] for row in rows]
@@ -179,7 +179,7 @@ def test_any_day_can_be_repeated_from_the_file_alone(asked: Asked) -> None:
             if max(str(row["available_at"]), str(row["date"])) <= day
             and (row["superseded_at"] is None or str(row["superseded_at"]) > day)
         ]  # fmt: skip
-        answer = asked.get("/v1/macro", as_of=day, limit=1000)["data"]
+        answer = caller.get("/v1/macro", as_of=day, limit=1000)["data"]
         names = ("series", "series_type", "frequency", "country", "unit", "note", "vintage", "source_ref")
         repeated = {
             (*(row[name] for name in names), str(row["date"]), str(row["available_at"])): row["value"]
@@ -197,8 +197,8 @@ def test_a_value_released_before_its_own_date_is_known_from_that_date(tmp_path: 
     desk = desk_in(tmp_path)
     take(desk, "one", HEAD + "FX.USD.GHS,fx,daily,GH,2024-06-30,15.1,GHS per USD,2024-03-01\n")
     desk.publish()
-    with desk.serve() as asked:
+    with desk.serve() as caller:
         for day, keys in (("2024-04-01", []), ("2024-06-30", ["FX.USD.GHS"])):
-            assert [row["id"] for row in asked.get("/v1/search", q="FX.USD.GHS", as_of=day)["data"]] == keys
-            listed = asked.get(f"/at/{day}/v1/series", q="FX.USD.GHS")["data"]
+            assert [row["id"] for row in caller.get("/v1/search", q="FX.USD.GHS", as_of=day)["data"]] == keys
+            listed = caller.get(f"/at/{day}/v1/series", q="FX.USD.GHS")["data"]
             assert [row["series"] for row in listed] == keys

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.spec.market import Asked, Desk
+from tests.spec.market import Desk, PaidCaller
 
 TIDY = "Country Name,Country Code,Year,Value\nKenya,KEN,2020,4.5\nNigeria,NGA,2020,7\n"
 DOWNLOAD = (
@@ -101,9 +101,9 @@ def desk(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> De
 
 
 @pytest.fixture(scope="module")
-def asked(desk: Desk) -> Iterator[Asked]:
-    with desk.serve() as asked:
-        yield asked
+def caller(desk: Desk) -> Iterator[PaidCaller]:
+    with desk.serve() as caller:
+        yield caller
 
 
 EXPECTED = {
@@ -119,25 +119,25 @@ EXPECTED = {
 @pytest.mark.rule("MACRO-10")
 @pytest.mark.parametrize(("indicator", "said"), EXPECTED.items())
 def test_an_indicator_has_the_name_and_unit_of_its_metadata(
-    asked: Asked, indicator: str, said: tuple[str | None, str | None]
+    caller: PaidCaller, indicator: str, said: tuple[str | None, str | None]
 ) -> None:
-    (row,) = asked.get("/v1/macro", indicator=indicator, country="KE")["data"]
+    (row,) = caller.get("/v1/macro", indicator=indicator, country="KE")["data"]
     assert (row["indicator_name"], row["unit"]) == said
     (listed,) = [
-        one for one in asked.get("/v1/series", country="KE", limit=100)["data"] if one["series"] == indicator
+        one for one in caller.get("/v1/series", country="KE", limit=100)["data"] if one["series"] == indicator
     ]
     assert (listed["name"], listed["unit"]) == said
     if said[0]:
-        found = asked.get("/v1/search", q=said[0], type="indicator")["data"]
+        found = caller.get("/v1/search", q=said[0], type="indicator")["data"]
         assert (found[0]["id"], found[0]["name"]) == (indicator, said[0])
 
 
 @pytest.mark.both_engines
 @pytest.mark.rule("MACRO-10")
-def test_a_series_takes_name_and_unit_from_its_own_source_only(asked: Asked) -> None:
-    rows: list[dict[str, Any]] = asked.get("/v1/macro", series="TESTX")["data"]
+def test_a_series_takes_name_and_unit_from_its_own_source_only(caller: PaidCaller) -> None:
+    rows: list[dict[str, Any]] = caller.get("/v1/macro", series="TESTX")["data"]
     assert {(row["frequency"], row["unit"]) for row in rows} == {("monthly", "Index 2015=100")}
-    listed = {one["series"]: one for one in asked.get("/v1/series", q="TESTX")["data"]}
+    listed = {one["series"]: one for one in caller.get("/v1/series", q="TESTX")["data"]}
     assert (listed["TESTX"]["name"], listed["TESTX"]["unit"]) == (
         "A test of prices: all items",
         "Index 2015=100",
@@ -157,8 +157,8 @@ def test_metadata_are_sealed_backed_up_and_withdrawn_with_their_file(desk: Desk,
     done = copy.command("withdraw", "worldbank", "--file", "WDISeries.csv", "--reason", "a test")
     assert done.returncode == 0, done.stderr
     copy.publish()
-    with copy.serve() as asked:
-        (row,) = asked.get("/v1/macro", indicator="SP.POP.TEST", country="KE")["data"]
+    with copy.serve() as caller:
+        (row,) = caller.get("/v1/macro", indicator="SP.POP.TEST", country="KE")["data"]
         assert (row["indicator_name"], row["unit"]) == (None, None)
-        (row,) = asked.get("/v1/macro", indicator="PA.TEST.FX", country="KE")["data"]
+        (row,) = caller.get("/v1/macro", indicator="PA.TEST.FX", country="KE")["data"]
         assert row["unit"] == "LCU per US$"

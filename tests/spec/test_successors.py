@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from sankofa.model.identifiers import service_id
-from tests.spec.market import Asked, Desk
+from tests.spec.market import Desk, PaidCaller
 
 OLD, NEW, OTHER = (f"registry:US-SEC-CIK:000000000{n}" for n in (1, 2, 3))
 IDS = f"""\
@@ -39,7 +39,7 @@ commercial_redistribution = true
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("successors"))
     with (desk.home / "sources.toml").open("a") as stream:
         stream.write(SOURCES)
@@ -47,52 +47,52 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     assert "successor: " in desk.rejects()[-1]["reason"]
     desk.ingest("figures", "figures.csv", FIGURES)
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
 @pytest.mark.rule("ENT-8")
-def test_a_ticker_leads_to_the_successor_which_links_to_the_figures(asked: Asked) -> None:
-    (match,) = asked.get("/v1/crosswalk", id_type="ticker", id_value="NYSE:NEWG")["data"]
-    body = asked.get(f"/v1/entities/{match['service_id']}")
+def test_a_ticker_leads_to_the_successor_which_links_to_the_figures(caller: PaidCaller) -> None:
+    (match,) = caller.get("/v1/crosswalk", id_type="ticker", id_value="NYSE:NEWG")["data"]
+    body = caller.get(f"/v1/entities/{match['service_id']}")
     assert body["data"][0]["legal_name"] == "New Gold plc"
     assert body["successor"] is None
     assert body["predecessors"] == [{"service_id": service_id(OLD), "legal_name": "Old Gold Limited"}]
-    before = asked.get(f"/v1/entities/{service_id(OLD)}")
+    before = caller.get(f"/v1/entities/{service_id(OLD)}")
     assert (before["successor"], before["predecessors"]) == (match["service_id"], [])
     assert before["data"][0]["country"] == "ZA"
-    assert asked.get(f"/v1/fundamentals/{service_id(OLD)}")["count"] == 1
-    assert asked.get(f"/v1/entities/{service_id(OTHER)}")["successor"] is None  # of nobody in the data
+    assert caller.get(f"/v1/fundamentals/{service_id(OLD)}")["count"] == 1
+    assert caller.get(f"/v1/entities/{service_id(OTHER)}")["successor"] is None  # of nobody in the data
 
 
 @pytest.mark.rule("ENT-8")
 @pytest.mark.parametrize("path", ["fundamentals", "statements", "metrics"])
-def test_an_empty_answer_of_a_successor_names_its_predecessor(asked: Asked, path: str) -> None:
-    body = asked.get(f"/v1/{path}/{service_id(NEW)}")
+def test_an_empty_answer_of_a_successor_names_its_predecessor(caller: PaidCaller, path: str) -> None:
+    body = caller.get(f"/v1/{path}/{service_id(NEW)}")
     assert body["count"] == 0
     assert f"{service_id(OLD)} (Old Gold Limited)" in body["hint"]
-    assert "hint" not in asked.get(f"/v1/{path}/{service_id(OTHER)}")
+    assert "hint" not in caller.get(f"/v1/{path}/{service_id(OTHER)}")
 
 
 @pytest.mark.rule("ENV-7")
 @pytest.mark.parametrize("form", ["csv", "arrow"])
-def test_the_predecessors_are_in_a_header_field_of_the_other_formats(asked: Asked, form: str) -> None:
-    answer = asked.server.get(f"/v1/entities/{service_id(NEW)}?format={form}", asked.key)
+def test_the_predecessors_are_in_a_header_field_of_the_other_formats(caller: PaidCaller, form: str) -> None:
+    answer = caller.server.get(f"/v1/entities/{service_id(NEW)}?format={form}", caller.key)
     assert answer.status_code == 200
     expected = [{"service_id": service_id(OLD), "legal_name": "Old Gold Limited"}]
     assert json.loads(answer.headers["x-predecessors"]) == expected
 
 
-def test_the_pages_of_both_link_to_each_other(asked: Asked) -> None:
+def test_the_pages_of_both_link_to_each_other(caller: PaidCaller) -> None:
     for one, other, words in ((NEW, OLD, "Successor of"), (OLD, NEW, "Succeeded by")):
-        page = asked.server.http.get(f"/company/{service_id(one)}", headers={"accept-language": "en"}).text
+        page = caller.server.http.get(f"/company/{service_id(one)}", headers={"accept-language": "en"}).text
         assert words in page
         assert f"/company/{service_id(other)}" in page
 
 
 @pytest.mark.rule("PROV-4")
-def test_the_attribution_equals_that_of_the_registry_entry(asked: Asked) -> None:
-    (source,) = [one for one in asked.get("/v1/sources")["data"] if one["source_id"] == "figures"]
+def test_the_attribution_equals_that_of_the_registry_entry(caller: PaidCaller) -> None:
+    (source,) = [one for one in caller.get("/v1/sources")["data"] if one["source_id"] == "figures"]
     assert source["attribution"] == "As the filing says: (c) Issuers."
-    notice = asked.get(f"/v1/fundamentals/{service_id(OLD)}")["_license"]
+    notice = caller.get(f"/v1/fundamentals/{service_id(OLD)}")["_license"]
     assert "Attribution: As the filing says: (c) Issuers. (CC-BY-4.0)" in notice

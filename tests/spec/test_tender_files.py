@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.depth import deep_after
-from tests.spec.market import Asked, Desk, identified, package, party, release, without_mark
+from tests.spec.market import Desk, PaidCaller, identified, package, party, release, without_mark
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
 from tests.spec.tender_inputs import ACCENTS, FILES, lines, titled, zipped
@@ -15,7 +15,7 @@ from tests.spec.tender_inputs import market as market
 
 
 @pytest.mark.rule("ADP-1")
-def test_every_kind_of_file_gives_the_releases_in_it_and_no_others(market: Asked) -> None:
+def test_every_kind_of_file_gives_the_releases_in_it_and_no_others(market: PaidCaller) -> None:
     found: dict[str, set[str]] = {name: set() for name in FILES}
     for row in market.tenders():
         name = without_mark(row["source_ref"]).removeprefix("portal-za:").partition("#")[0]
@@ -23,7 +23,7 @@ def test_every_kind_of_file_gives_the_releases_in_it_and_no_others(market: Asked
     assert found == {name: ids for name, (_, ids) in FILES.items()}
 
 
-def test_every_encoding_is_decoded(market: Asked) -> None:
+def test_every_encoding_is_decoded(market: PaidCaller) -> None:
     for ocid in ("bom", "utf16", "utf16be", "utf32", "cp1252"):
         assert market.tender(ocid)["title"] == ACCENTS, ocid
 
@@ -42,7 +42,7 @@ def test_every_encoding_is_decoded(market: Asked) -> None:
         ("zip-b", "archive.zip#two.jsonl: line 1"),
     ],
 )
-def test_source_ref_says_where_in_which_file(market: Asked, ocid: str, place: str) -> None:
+def test_source_ref_says_where_in_which_file(market: PaidCaller, ocid: str, place: str) -> None:
     assert without_mark(market.tender(ocid)["source_ref"]) == f"portal-za:{place}"
 
 
@@ -51,8 +51,8 @@ def test_source_ref_says_where_in_which_file(market: Asked, ocid: str, place: st
 
 def served_title(desk: Desk, ocid: str = "x") -> list[str]:
     desk.publish()
-    with desk.serve() as asked:
-        return [row["title"] for row in asked.tenders() if row["ocid"] == f"ocds-test-{ocid}"]
+    with desk.serve() as caller:
+        return [row["title"] for row in caller.tenders() if row["ocid"] == f"ocds-test-{ocid}"]
 
 
 @pytest.mark.deep
@@ -163,8 +163,8 @@ def test_a_bad_field_is_null_or_dropped_and_named_and_the_rest_of_the_release_st
         ("releases[0]: awards[2]", "expected an object"),
     }
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        row = asked.tender("bad")
+    with plain_desk.serve() as caller:
+        row = caller.tender("bad")
         assert (row["title"], row["value_amount"], row["value_currency"]) == (None, None, None)
         assert row["award_count"] == 1
         assert row["release"]["tender"]["tenderPeriod"] == {"startDate": None, "endDate": "2025-03-01"}
@@ -238,8 +238,8 @@ def test_a_number_with_too_many_digits_becomes_null_and_the_release_stays(
     (rejected,) = plain_desk.rejects()
     assert "amount" in rejected["position"]
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        assert (asked.tender("long")["value_amount"], asked.tender("long")["title"]) == (None, "Roads")
+    with plain_desk.serve() as caller:
+        assert (caller.tender("long")["value_amount"], caller.tender("long")["title"]) == (None, "Roads")
 
 
 @pytest.mark.rule("TEND-10")
@@ -263,13 +263,13 @@ def test_without_a_country_of_its_source_a_release_takes_that_of_its_buyer(plain
     silent = {where.partition(":")[0] for where, why in _rejects(plain_desk) if "not served" in why}
     assert silent == {f"releases[{n}]" for n in (3, 4, 5)}
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        assert {row["ocid"] for row in asked.tenders(country="UG")} == {
+    with plain_desk.serve() as caller:
+        assert {row["ocid"] for row in caller.tenders(country="UG")} == {
             "ocds-test-listed",
             "ocds-test-scheme",
         }
-        assert {row["ocid"] for row in asked.tenders(country="NG")} == {"ocds-test-inline"}
-        assert asked.tool("search_tenders")[1]["count"] == 3
+        assert {row["ocid"] for row in caller.tenders(country="NG")} == {"ocds-test-inline"}
+        assert caller.tool("search_tenders")[1]["count"] == 3
 
 
 def _rejects(desk: Desk) -> list[tuple[str, str]]:

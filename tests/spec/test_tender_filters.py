@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.spec.market import BREWER, CITY, ENTITIES, Asked, Desk, Json, identified, package, party, release
+from tests.spec.market import (
+    BREWER,
+    CITY,
+    ENTITIES,
+    Desk,
+    Json,
+    PaidCaller,
+    identified,
+    package,
+    party,
+    release,
+)
 from tests.spec.tender_market import keys
 
 BEER = "Thornveld Breweries (Pty) Ltd"
@@ -46,15 +57,15 @@ def _release(n: int) -> Json:
 
 
 @pytest.fixture(scope="module")
-def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("filters"))
     desk.records(*ENTITIES)
     releases = [_release(n) for n in range(84)]
     desk.ingest("portal-za", "za.json", package(*releases[:60]))
     desk.ingest("portal-ke", "ke.json", package(*releases[60:]))
     desk.publish()
-    with desk.serve() as asked:
-        yield asked
+    with desk.serve() as caller:
+        yield caller
 
 
 def _suppliers(row: Json) -> set[str]:
@@ -96,7 +107,7 @@ CASES = [(name, value, passes) for name, cases in FILTERS.items() for value, pas
 
 
 @pytest.mark.rule("TEND-11")
-def test_every_pair_of_filters_matches_a_simple_reference(market: Asked) -> None:
+def test_every_pair_of_filters_matches_a_simple_reference(market: PaidCaller) -> None:
     every = {country: market.tenders(country=country) for country in ("ZA", "KE")}
     ids = {row["buyer_service_id"] for row in every["ZA"]} - {None}
     assert len(ids) == 1
@@ -123,7 +134,7 @@ def test_every_pair_of_filters_matches_a_simple_reference(market: Asked) -> None
         {"supplier": ROADS, "query": "road"},
     ],
 )
-def test_pages_of_a_filtered_list_add_up_to_the_list(market: Asked, filters: Json, limit: int) -> None:
+def test_pages_of_a_filtered_list_add_up_to_the_list(market: PaidCaller, filters: Json, limit: int) -> None:
     whole = market.tenders(**filters)
     pages = list(market.walk(limit=limit, **filters))
     assert [row for page in pages for row in page["data"]] == whole
@@ -138,7 +149,7 @@ def test_pages_of_a_filtered_list_add_up_to_the_list(market: Asked, filters: Jso
 
 
 @pytest.mark.rule("TEND-7")
-def test_a_compact_row_has_its_deadline_and_the_beginning_of_its_description(market: Asked) -> None:
+def test_a_compact_row_has_its_deadline_and_the_beginning_of_its_description(market: PaidCaller) -> None:
     full = market.tenders()
     compact = market.tenders(detail="compact")
     assert [{k: v for k, v in row.items() if k != "release"} for row in full] == compact
@@ -155,7 +166,7 @@ def test_a_compact_row_has_its_deadline_and_the_beginning_of_its_description(mar
     assert (ends, closing) == ("2025-02-02T23:30:00-02:00", "2025-02-03T01:30:00Z")
 
 
-def test_a_locked_view_filters_only_earlier_releases(market: Asked) -> None:
+def test_a_locked_view_filters_only_earlier_releases(market: PaidCaller) -> None:
     for filters in ({"status": "active"}, {"to": "2024-12-31", "min_value": "1"}, {"buyer": CITY["name"]}):
         shown = market.get("/at/2024-06-10/v1/tenders", limit=10000, **filters)["data"]
         expected = [row for row in market.tenders(**filters) if row["release_date"][:10] <= "2024-06-10"]
@@ -163,7 +174,7 @@ def test_a_locked_view_filters_only_earlier_releases(market: Asked) -> None:
         assert shown
 
 
-def test_a_filter_without_matches_says_so(market: Asked) -> None:
+def test_a_filter_without_matches_says_so(market: PaidCaller) -> None:
     body = market.get("/v1/tenders", supplier="Nobody of that name Ltd")
     assert (body["data"], body["absent"]["reason"]) == ([], "no_match")
     assert "`supplier`" in body["absent"]["detail"]

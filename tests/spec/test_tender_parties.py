@@ -14,8 +14,8 @@ from tests.spec.market import (
     TRADER,
     TWIN_ONE,
     UNKNOWN,
-    Asked,
     Desk,
+    PaidCaller,
     identified,
     package,
     party,
@@ -96,27 +96,27 @@ KENYA = [
 
 
 @pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("parties"), **engine)
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*RELEASES))
     desk.ingest("portal-ke", "ke.json", package(*KENYA))
     desk.publish()
-    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as asked:
-        yield asked
+    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as caller:
+        yield caller
 
 
-def sid(asked: Asked, number: str) -> str:
-    (row,) = asked.get("/v1/crosswalk", id_type="lei", id_value=number)["data"]
+def sid(caller: PaidCaller, number: str) -> str:
+    (row,) = caller.get("/v1/crosswalk", id_type="lei", id_value=number)["data"]
     return str(row["service_id"])
 
 
-def named(asked: Asked, name: str, role: str = "supplier") -> list[dict[str, Any]]:
-    return [row for row in asked.parties() if (row["name"], row["role"]) == (name, role)]
+def named(caller: PaidCaller, name: str, role: str = "supplier") -> list[dict[str, Any]]:
+    return [row for row in caller.parties() if (row["name"], row["role"]) == (name, role)]
 
 
 @pytest.mark.rule("PART-2")
-def test_a_row_has_every_field(market: Asked) -> None:
+def test_a_row_has_every_field(market: PaidCaller) -> None:
     rows = market.parties()
     assert rows
     assert all(set(row) == FIELDS for row in rows)
@@ -142,11 +142,11 @@ def test_a_row_has_every_field(market: Asked) -> None:
 
 
 @pytest.mark.rule("PART-2")
-def test_numbers_that_a_portal_published_are_served_on_every_tier(market: Asked) -> None:
+def test_numbers_that_a_portal_published_are_served_on_every_tier(market: PaidCaller) -> None:
     service_id = next(
         row["service_id"] for row in market.parties() if row["identifier"] and row["service_id"]
     )
-    sample = Asked(market.server, "sankofa-sandbox").parties(service_id=service_id, limit=25)
+    sample = PaidCaller(market.server, "sankofa-sandbox").parties(service_id=service_id, limit=25)
     assert sample == market.parties(service_id=service_id)
     assert any(row["identifier"] for row in sample)
 
@@ -164,7 +164,7 @@ def test_numbers_that_a_portal_published_are_served_on_every_tier(market: Asked)
     ],
 )
 def test_a_party_is_resolved_by_lei_registry_number_or_name(
-    market: Asked, name: str, number: str, method: str, evidence: str
+    market: PaidCaller, name: str, number: str, method: str, evidence: str
 ) -> None:
     (row,) = named(market, name)
     assert (row["service_id"], row["match_method"]) == (sid(market, number), method)
@@ -172,7 +172,7 @@ def test_a_party_is_resolved_by_lei_registry_number_or_name(
 
 
 @pytest.mark.rule("ENT-3")
-def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifier_decides(market: Asked):
+def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifier_decides(market: PaidCaller):
     rows = named(market, "Twin Baobab Trading Ltd")
     assert {(row["service_id"], row["match_method"]) for row in rows} == {
         (None, None),
@@ -181,19 +181,19 @@ def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifie
 
 
 @pytest.mark.rule("ENT-3")
-def test_a_name_of_another_country_resolves_to_nobody(market: Asked) -> None:
+def test_a_name_of_another_country_resolves_to_nobody(market: PaidCaller) -> None:
     (row,) = [r for r in named(market, "Thornveld Breweries (Pty) Ltd") if r["country"] == "KE"]
     assert (row["service_id"], row["match_method"]) == (None, None)
 
 
 @pytest.mark.rule("GATE-2")
-def test_an_lei_without_a_record_or_with_a_sole_proprietor_proves_nothing(market: Asked) -> None:
+def test_an_lei_without_a_record_or_with_a_sole_proprietor_proves_nothing(market: PaidCaller) -> None:
     names = {row["name"] for row in market.parties()}
     assert not {"Somebody Somewhere", "Quentin Zebulon Marchbanks"} & names
     assert market.tender("unknown-lei")["withheld_parties"] == 1
 
 
-def test_releases_are_counted_by_name_and_role(market: Asked) -> None:
+def test_releases_are_counted_by_name_and_role(market: PaidCaller) -> None:
     (row,) = named(market, "Unheard Of Holdings Limited")
     assert (row["release_count"], row["first_seen"], row["last_seen"]) == (2, "2025-06-04", "2025-06-05")
     (buyer,) = [r for r in named(market, CITY["name"], "buyer") if r["country"] == "ZA"]
@@ -201,7 +201,7 @@ def test_releases_are_counted_by_name_and_role(market: Asked) -> None:
 
 
 @pytest.mark.rule("PART-1")
-def test_parties_are_ordered_by_releases_and_then_by_name(market: Asked) -> None:
+def test_parties_are_ordered_by_releases_and_then_by_name(market: PaidCaller) -> None:
     rows = [
         (-row["release_count"], row["name"], row["role"], row["country"] or "") for row in market.parties()
     ]
@@ -213,7 +213,7 @@ ROLES = (None, "buyer", "supplier", "SUPPLIER", "proveedor", "procuringEntity", 
 
 
 @pytest.mark.rule("PART-1")
-def test_every_combination_of_filters_gives_exactly_the_matching_rows(market: Asked) -> None:
+def test_every_combination_of_filters_gives_exactly_the_matching_rows(market: PaidCaller) -> None:
     everything = market.parties()
     ids = (None, sid(market, BREWER), sid(market, BREWER).lower(), sid(market, TWIN_ONE), NOBODY)
     met = 0

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.live import succeed
-from tests.spec.market import Asked, Desk, package, release
+from tests.spec.market import Desk, PaidCaller, package, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
 from tests.spec.tender_market import SPREAD, expected, keys, wait_for_edition
@@ -16,7 +16,7 @@ from tests.spec.tender_market import market as market
 @pytest.mark.parametrize("filters", [{}, {"query": "road"}, {"from_date": "2024-03-05"}])
 @pytest.mark.parametrize("limit", [1, 7, 50])
 def test_the_tool_pages_through_every_country_newest_first(
-    market: Asked, filters: dict[str, str], limit: int
+    market: PaidCaller, filters: dict[str, str], limit: int
 ) -> None:
     def one_country(country: str) -> list[dict[str, Any]]:
         rest = {"from": filters["from_date"]} if "from_date" in filters else filters
@@ -52,7 +52,7 @@ def test_the_tool_pages_through_every_country_newest_first(
         ("roa", lambda n: False),
     ],
 )
-def test_a_search_finds_the_releases_that_have_every_word(market: Asked, query: str, found: Any) -> None:
+def test_a_search_finds_the_releases_that_have_every_word(market: PaidCaller, query: str, found: Any) -> None:
     failed, body = market.tool("search_tenders", query=query, limit=10000)
     assert not failed
     expected_ocids = {f"ocds-test-spread-{n:02}" for n in range(60) if found(n)}
@@ -64,7 +64,7 @@ def test_a_search_finds_the_releases_that_have_every_word(market: Asked, query: 
     assert body["next_cursor"] is None
 
 
-def test_a_query_without_any_word_finds_nothing_rather_than_everything(market: Asked) -> None:
+def test_a_query_without_any_word_finds_nothing_rather_than_everything(market: PaidCaller) -> None:
     failed, body = market.tool("search_tenders", query="?!")
     assert (failed and body["parameter"] == "query") or body["count"] == 0
 
@@ -75,17 +75,17 @@ def test_a_process_can_be_paged_and_its_cursor_is_bound_to_it(plain_desk: Desk) 
     process = [release("long", day, id=f"long-{n}") for n, day in enumerate(days)]
     plain_desk.ingest("portal-za", "za.json", package(*process, release("other", "2025-03-02T00:00:00Z")))
     plain_desk.publish()
-    with plain_desk.serve() as asked:
-        key = asked.server.key("sample")
+    with plain_desk.serve() as caller:
+        key = caller.server.key("sample")
         found, address = [], "/v1/tenders?ocid=ocds-test-long&limit=2"
-        body = asked.server.get(address, key).json()
-        other = asked.server.get(f"/v1/tenders?cursor={body['next_cursor']}", key)
+        body = caller.server.get(address, key).json()
+        other = caller.server.get(f"/v1/tenders?cursor={body['next_cursor']}", key)
         assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
         while True:
             found += [row["release_id"] for row in body["data"]]
             if body["next_cursor"] is None:
                 break
-            body = asked.server.get(f"{address}&cursor={body['next_cursor']}", key).json()
+            body = caller.server.get(f"{address}&cursor={body['next_cursor']}", key).json()
         assert found == [f"long-{n}" for n in (4, 3, 2, 1, 0)]
 
 
@@ -96,13 +96,13 @@ def test_a_cursor_of_a_withdrawn_edition_leads_to_no_withdrawn_row(plain_desk: D
     desk.ingest("portal-za", "a.json", package(*SPREAD[:12]))
     desk.ingest("portal-za", "b.json", package(*SPREAD[12:24]))
     desk.publish()
-    with desk.serve() as asked:
-        page = asked.get("/v1/tenders", limit=3)
+    with desk.serve() as caller:
+        page = caller.get("/v1/tenders", limit=3)
         succeed(
             desk.home, "withdraw", "portal-za", "--file", "a.json", "--everywhere", "--reason", "court order"
         )
-        wait_for_edition(asked, desk.publish())
-        rest = asked.get("/v1/tenders", limit=100, cursor=page["next_cursor"])
+        wait_for_edition(caller, desk.publish())
+        rest = caller.get("/v1/tenders", limit=100, cursor=page["next_cursor"])
         served = set(keys(page["data"]))
         assert keys(rest["data"]) == [one for one in expected(SPREAD[12:24]) if one not in served]
 
@@ -112,8 +112,8 @@ def test_a_cursor_survives_a_restart(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
     desk.publish()
-    with desk.serve() as asked:
-        page = asked.get("/v1/tenders", limit=4)
-    with desk.serve() as asked:
-        rest = asked.get("/v1/tenders", limit=10, cursor=page["next_cursor"])
-        assert page["data"] + rest["data"] == asked.tenders()
+    with desk.serve() as caller:
+        page = caller.get("/v1/tenders", limit=4)
+    with desk.serve() as caller:
+        rest = caller.get("/v1/tenders", limit=10, cursor=page["next_cursor"])
+        assert page["data"] + rest["data"] == caller.tenders()

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.spec.market import BREWER, CITY, Asked, without_mark
+from tests.spec.market import BREWER, CITY, PaidCaller, without_mark
 from tests.spec.tender_market import BIG, BUYERS, COMPLETE, FIELDS, SPREAD, TIMES, VALUES, expected, keys
 from tests.spec.tender_market import market as market
 
@@ -13,7 +13,7 @@ from tests.spec.tender_market import market as market
 
 
 @pytest.mark.rule("TEND-7")
-def test_a_row_has_every_field_with_the_values_of_the_release(market: Asked) -> None:
+def test_a_row_has_every_field_with_the_values_of_the_release(market: PaidCaller) -> None:
     row = market.tender("complete")
     assert set(row) == FIELDS
     assert all(set(other) == FIELDS for other in market.tenders())
@@ -45,7 +45,7 @@ def test_a_row_has_every_field_with_the_values_of_the_release(market: Asked) -> 
 
 
 @pytest.mark.rule("FIG-2")
-def test_a_release_with_only_its_keys_has_nulls(market: Asked) -> None:
+def test_a_release_with_only_its_keys_has_nulls(market: PaidCaller) -> None:
     row = market.tender("nothing")
     empty = "title category procurement_method status value_amount value_currency buyer_name".split()
     assert [row[field] for field in empty] == [None] * len(empty)
@@ -53,20 +53,20 @@ def test_a_release_with_only_its_keys_has_nulls(market: Asked) -> None:
 
 
 @pytest.mark.parametrize("ocid", ["buyer", "listed-buyer"])
-def test_the_buyer_is_named_wherever_the_release_names_it(market: Asked, ocid: str) -> None:
+def test_the_buyer_is_named_wherever_the_release_names_it(market: PaidCaller, ocid: str) -> None:
     assert market.tender(ocid)["buyer_name"] == CITY["name"]
 
 
 @pytest.mark.rule("FIG-3")
 @pytest.mark.parametrize("ocid", ["zero", "zero-point"])
-def test_a_zero_amount_is_null_in_the_row_and_in_the_release(market: Asked, ocid: str) -> None:
+def test_a_zero_amount_is_null_in_the_row_and_in_the_release(market: PaidCaller, ocid: str) -> None:
     row = market.tender(ocid)
     assert row["value_amount"] is None
     assert row["release"]["tender"]["value"] == {"amount": None, "currency": "ZAR"}
 
 
 @pytest.mark.rule("FIG-1")
-def test_amounts_keep_every_digit_of_the_source(market: Asked) -> None:
+def test_amounts_keep_every_digit_of_the_source(market: PaidCaller) -> None:
     body = market.server.get("/v1/tenders?limit=10000", market.key).text
     for number in BIG:
         assert body.count(f'"amount":{number}}}') == 1
@@ -77,19 +77,19 @@ def test_amounts_keep_every_digit_of_the_source(market: Asked) -> None:
 
 
 @pytest.mark.rule("ENV-3", "TEND-1")
-def test_rows_come_newest_first_and_then_by_ocid_and_release_id(market: Asked) -> None:
+def test_rows_come_newest_first_and_then_by_ocid_and_release_id(market: PaidCaller) -> None:
     served = [k for k in keys(market.tenders()) if not k[0].startswith("ocds-test-digits")]
     assert served == expected([COMPLETE, *SPREAD, *TIMES, *VALUES, *BUYERS])
 
 
 @pytest.mark.rule("TEND-1")
-def test_the_default_country_is_za(market: Asked) -> None:
+def test_the_default_country_is_za(market: PaidCaller) -> None:
     assert {row["country"] for row in market.tenders()} == {"ZA"}
     assert market.tenders() == market.tenders(country="za")
 
 
 @pytest.mark.rule("PAR-7")
-def test_a_country_that_is_not_covered_has_no_rows(market: Asked) -> None:
+def test_a_country_that_is_not_covered_has_no_rows(market: PaidCaller) -> None:
     answer = market.get("/v1/tenders", country="XX")
     assert (answer["data"], answer["next_cursor"], answer["truncated"]) == ([], None, False)
 
@@ -103,12 +103,12 @@ def test_a_country_that_is_not_covered_has_no_rows(market: Asked) -> None:
         ("bare", "2025-03-01T00:00:00Z"),
     ],
 )
-def test_release_date_is_an_instant_in_utc(market: Asked, ocid: str, date: str) -> None:
+def test_release_date_is_an_instant_in_utc(market: PaidCaller, ocid: str, date: str) -> None:
     assert market.tender(ocid)["release_date"] == date
 
 
 @pytest.mark.rule("TEND-1")
-def test_from_cuts_by_the_day_in_utc(market: Asked) -> None:
+def test_from_cuts_by_the_day_in_utc(market: PaidCaller) -> None:
     def since(day: str) -> set[str]:
         return {row["ocid"].removeprefix("ocds-test-") for row in market.tenders(**{"from": day})}
 
@@ -122,7 +122,7 @@ def test_from_cuts_by_the_day_in_utc(market: Asked) -> None:
 
 
 @pytest.mark.rule("TEND-8")
-def test_words_and_the_compact_form_are_parameters_of_the_endpoint_too(market: Asked) -> None:
+def test_words_and_the_compact_form_are_parameters_of_the_endpoint_too(market: PaidCaller) -> None:
     full = market.get("/v1/tenders", query="roller")
     assert full["filters"] == {"country": "ZA", "from": None, "query": "roller", "detail": "full"}
     compact = market.get("/v1/tenders", query="roller", detail="compact")
@@ -134,7 +134,7 @@ def test_words_and_the_compact_form_are_parameters_of_the_endpoint_too(market: A
 
 
 @pytest.mark.rule("TEND-9")
-def test_the_releases_of_one_process_are_asked_for_by_its_ocid(market: Asked) -> None:
+def test_the_releases_of_one_process_are_asked_for_by_its_ocid(market: PaidCaller) -> None:
     every = market.tenders()
     ocids = {row["ocid"] for row in every}
     assert len(ocids) > 60
@@ -159,7 +159,7 @@ def test_the_releases_of_one_process_are_asked_for_by_its_ocid(market: Asked) ->
 
 
 @pytest.mark.rule("TEND-5")
-def test_the_last_page_has_a_null_cursor_and_no_link(market: Asked) -> None:
+def test_the_last_page_has_a_null_cursor_and_no_link(market: PaidCaller) -> None:
     answer = market.server.get("/v1/tenders?country=KE", market.key)
     assert answer.json()["next_cursor"] is None
     assert answer.json()["truncated"] is False

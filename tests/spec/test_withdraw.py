@@ -24,9 +24,9 @@ def test_kept_editions_are_withdrawn_only_with_everywhere(plain_desk: Desk) -> N
     desk.ingest("portal-za", "bad.json", package(release("bad")))
     bad = desk.publish()
     desk.command("withdraw", "portal-za", "--file", "bad.json", "--reason", "wrong")
-    with desk.serve() as asked:
-        wait_for_edition(asked, desk.publish())
-        assert asked.server.get(f"/v1/tenders?edition={bad}", asked.key).status_code == 200
+    with desk.serve() as caller:
+        wait_for_edition(caller, desk.publish())
+        assert caller.server.get(f"/v1/tenders?edition={bad}", caller.key).status_code == 200
         again = desk.command("ingest", "portal-za", desk.folder / "bad.json")
         assert "bad.json: was withdrawn on" in again.stdout
         assert "counts again" in again.stdout
@@ -37,13 +37,13 @@ def test_kept_editions_are_withdrawn_only_with_everywhere(plain_desk: Desk) -> N
         )
         assert done.returncode == 0, done.stderr
         current = desk.publish()
-        wait_for_edition(asked, current)
+        wait_for_edition(caller, current)
         codes = {
-            e: asked.server.get(f"/v1/tenders?edition={e}", asked.key).status_code for e in (good, worse)
+            e: caller.server.get(f"/v1/tenders?edition={e}", caller.key).status_code for e in (good, worse)
         }
         assert codes == {good: 200, worse: 410}
-        assert [row["release_id"] for row in asked.tenders(country="ZA")] == ["good-1"]
-        gone = asked.get("/v1/changes", since=worse, dataset="tenders")["data"]
+        assert [row["release_id"] for row in caller.tenders(country="ZA")] == ["good-1"]
+        gone = caller.get("/v1/changes", since=worse, dataset="tenders")["data"]
         assert [(row["change"], row["row"]) for row in gone] == [("removed", None)]
     rolled = desk.command("editions", "rollback", worse)
     assert (rolled.returncode, "withdrawn everywhere" in rolled.stderr) == (1, True)
@@ -62,23 +62,25 @@ def test_a_source_is_withdrawn_even_if_nothing_else_is_left(desk: Desk) -> None:
     done = desk.command("withdraw", "portal-za", "--everywhere", "--reason", "court order")
     assert (done.returncode, "withdrawn 2, still valid 0" in done.stdout) == (0, True), done.stderr
     desk.publish()
-    with desk.serve() as asked:
-        get = asked.server.get
+    with desk.serve() as caller:
+        get = caller.server.get
         for path in ("tenders", "tender-parties", "search?q=Works", "coverage", "sources"):
-            assert get(f"/v1/{path}", asked.key).json()["count"] == 0, path
-        assert get(f"/v1/tenders?edition={before}", asked.key).status_code == 410
-        removed = [row["change"] for row in asked.get("/v1/changes", since=before, dataset="tenders")["data"]]
+            assert get(f"/v1/{path}", caller.key).json()["count"] == 0, path
+        assert get(f"/v1/tenders?edition={before}", caller.key).status_code == 410
+        removed = [
+            row["change"] for row in caller.get("/v1/changes", since=before, dataset="tenders")["data"]
+        ]
         assert removed == ["removed"] * 3
         for path in ("", "tenders", "quality", "status", "editions"):
             page = get(f"/{path}", accept="text/html")
             assert (page.status_code, "Works a" in page.text) == (200, False), path
-        assert asked.tool("search_tenders", country="ZA")[1]["count"] == 0
+        assert caller.tool("search_tenders", country="ZA")[1]["count"] == 0
     again = desk.command("ingest", "portal-za", desk.folder / "records.json")
     assert "records.json: was withdrawn on" in again.stdout
     assert "counts again" in again.stdout
     desk.publish()
-    with desk.serve() as asked:
-        assert len(asked.tenders(country="ZA")) == 3
+    with desk.serve() as caller:
+        assert len(caller.tenders(country="ZA")) == 3
 
 
 @pytest.mark.both_engines
@@ -100,8 +102,8 @@ def test_rows_that_another_file_has_too_stay_and_name_that_file(desk: Desk) -> N
         assert done.returncode == 0, done.stderr
         desk.publish()
         (file,) = [row for row in listed if row["file"] == left]
-        with desk.serve() as asked:
-            rows = asked.tenders(country="ZA")
+        with desk.serve() as caller:
+            rows = caller.tenders(country="ZA")
         assert {row["observed_at"] for row in rows} == {file["observed_at"]}
         assert {row["source_ref"].partition("#")[0] for row in rows} == {
             f"portal-za:{left}@{file['sha256'][:8]}"
@@ -128,8 +130,8 @@ def test_a_restored_home_remembers_withdrawals(plain_desk: Desk, tmp_path: Path)
     assert other.publish() == first
     assert other.command("withdraw", "portal-za", "records.json", "--reason", "x").returncode == 0
     other.publish()
-    with other.serve() as asked:
-        assert [len(asked.tenders(country=code)) for code in ("ZA", "KE")] == [0, 1]
+    with other.serve() as caller:
+        assert [len(caller.tenders(country=code)) for code in ("ZA", "KE")] == [0, 1]
 
 
 @pytest.mark.parametrize(

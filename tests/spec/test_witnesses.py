@@ -124,9 +124,9 @@ def test_a_witness_cosigns_the_log_as_it_grows(plain_desk: Desk, tmp_path: Path)
         desk.publish()
         assert (checkpoint.read_bytes(), len(witness.answers)) == (cosigned, 3), "it is not asked again"
         assert desk.command("editions", "verify").returncode == 0
-        with desk.serve() as asked:
-            assert asked.server.http.get("/log/checkpoint").content == cosigned
-            answer = asked.server.get("/v1/tenders?country=ZA&proof=true", asked.key).text
+        with desk.serve() as caller:
+            assert caller.server.http.get("/log/checkpoint").content == cosigned
+            answer = caller.server.get("/v1/tenders?country=ZA&proof=true", caller.key).text
         assert verify(answer, vkey) == json.loads(answer)["edition"]
         # Another log of the same name and key, which forgot its first entry.
         shorter = Witness(vkey)
