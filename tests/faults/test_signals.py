@@ -184,7 +184,7 @@ def test_ingest_from_a_silent_pipe_ends(home: Path, tmp_path: Path, number: sign
     writer = os.open(pipe, os.O_RDWR)
 
     def is_open(pid: int) -> bool:
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.NoSuchProcess, FileNotFoundError):  # a file may be closed meanwhile
             return any(
                 os.path.realpath(link) == str(pipe.resolve()) for link in Path(f"/proc/{pid}/fd").iterdir()
             )
