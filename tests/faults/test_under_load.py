@@ -39,8 +39,8 @@ MIXED = (
     ("GET", "/v1/status"),
     ("GET", "/v1/entities/DC000000000000000000000000"),
 )
-_MIXED_REQUESTS = 12_000
-"""Half of them fill the caches and the heap; after fewer, memory still grows."""
+_MIXED_REQUESTS = 4_000
+"""Half of them fill the caches: on a busy machine, a few seconds are not enough."""
 
 
 def send(link: HTTPConnection, method: str, path: str, key: str) -> tuple[int, bytes]:
@@ -241,7 +241,7 @@ def test_a_long_mixed_load_fails_no_request_and_does_not_grow(serve: Serve, key:
             client.result()
     growth = _own_memory(worker) / before - 1
     assert set(outcomes) == {"200", "404"}, outcomes
-    assert growth < 0.10, growth
+    assert growth < 0.03, growth
     assert workers(live) == [worker]
     for status, count in outcomes.items():
         trial.saw(status, count)
@@ -250,4 +250,6 @@ def test_a_long_mixed_load_fails_no_request_and_does_not_grow(serve: Serve, key:
 
 
 def _own_memory(process: psutil.Process) -> int:
-    return int(process.memory_full_info().uss)
+    """Memory that holds no file, in kB. Pages shared with the process that forked it count from the start."""
+    rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+    return int(rollup.partition("\nAnonymous:")[2].split()[0])
