@@ -61,24 +61,24 @@ class _Lasting:
         self._line.connect(address)
         self._send(_Call([], {}, lasting=True), [1, 2])
         self.pid = int(_received(self._line))
-        self.left = rounds(_IN_ONE_PROCESS, _IN_ONE_PROCESS, 1)
+        self.commands_left = rounds(_IN_ONE_PROCESS, _IN_ONE_PROCESS, 1)
 
     def run(self, call: _Call, out: IO[bytes], err: IO[bytes], seconds: float) -> int:
         """Return the exit code. On timeout, kill the process and raise subprocess.TimeoutExpired."""
-        self.left -= 1
+        self.commands_left -= 1
         self._send(call, [out.fileno(), err.fileno()])
         self._line.settimeout(seconds)
         try:
             code, _, defect = _received(self._line).partition(b" ")
         except BaseException as failure:
-            self.left = 0
+            self.commands_left = 0
             if not isinstance(failure, TimeoutError):
                 raise
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             raise subprocess.TimeoutExpired("sankofa", seconds) from None
         if defect or int(code) < 0:  # the process that forked it reports that it was killed
-            self.left = 0
+            self.commands_left = 0
         return int(code)
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class Commands:
                 self._lasting = _Lasting(self._listening())
             return self._lasting.run(_Call(list(arguments), environment), out, err, seconds)
         finally:
-            if self._lasting is not None and not self._lasting.left:
+            if self._lasting is not None and not self._lasting.commands_left:
                 self._lasting.close()
                 self._lasting = None
             self._running.release()
@@ -228,11 +228,11 @@ def _listen(address: str) -> None:
     The commands are waited for, not ignored, so their processor time counts to this process.
     """
     parent = os.getppid()
-    told_to_end = False
+    ending = False
 
     def end(*_: object) -> None:
-        nonlocal told_to_end
-        told_to_end = True
+        nonlocal ending
+        ending = True
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ended this process or has gone
@@ -246,11 +246,11 @@ def _listen(address: str) -> None:
         listening.bind(f"{address}.new")
         listening.listen(64)
         Path(f"{address}.new").rename(address)  # the socket exists once it listens
-        while os.getppid() == parent and not told_to_end:
+        while os.getppid() == parent and not ending:
             ready, _, _ = select.select([listening.fileno(), ended], [], [], 5.0)
             if ended in ready:
                 os.read(ended, 4096)
-                _tell(running)
+                _report_ended(running)
             if listening.fileno() in ready:
                 _begin(listening.accept()[0], running)
     for command in running:
@@ -274,7 +274,7 @@ def _begin(line: socket.socket, running: dict[int, socket.socket]) -> None:
         line.send(b"%d" % command)
 
 
-def _tell(running: dict[int, socket.socket]) -> None:
+def _report_ended(running: dict[int, socket.socket]) -> None:
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             line = running.pop(ended[0])
@@ -309,8 +309,8 @@ def _rehearse(home: Path) -> None:
 
     bundled = Path(sankofa.__file__).parent / "sample"
     os.environ["SANKOFA_HOME"] = str(home)
-    taken = [one for one in SAMPLE.files if one[0] != "ecb-fx"]
-    ingests = [["ingest", source, str(bundled / path)] for source, path in taken]
+    files = [one for one in SAMPLE.files if one[0] != "ecb-fx"]
+    ingests = [["ingest", source, str(bundled / path)] for source, path in files]
     for arguments in (*ingests, ["publish"], ["openapi"]):
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             main(arguments, standalone_mode=False)

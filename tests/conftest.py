@@ -105,8 +105,8 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         succeed(folder / "home", "sample", "--if-empty")
 
-    made = made_once(tmp_path_factory, "sample", make)
-    return Path(shutil.copytree(made, tmp_path_factory.mktemp("sample") / "made")) / "home"
+    folder_ = made_once(tmp_path_factory, "sample", make)
+    return Path(shutil.copytree(folder_, tmp_path_factory.mktemp("sample") / "made")) / "home"
 
 
 @pytest.fixture(scope="session")

@@ -34,16 +34,18 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[_LEFT_OUT] = 0
     if ALL_ROUNDS or "deep" in config.option.markexpr:
         return
-    named = {
+    named_files = {
         (config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args
     }
     marks = ["deep"] if IN_CI else ["deep", "ci"]
-    left_out = [item for item in items if any(map(item.get_closest_marker, marks)) and item.path not in named]
+    left_out = [
+        item for item in items if any(map(item.get_closest_marker, marks)) and item.path not in named_files
+    ]
     if left_out:
         config.stash[_LEFT_OUT] = len(left_out)
         config.hook.pytest_deselected(items=left_out)
-        gone = set(left_out)
-        items[:] = [item for item in items if item not in gone]
+        removed = set(left_out)
+        items[:] = [item for item in items if item not in removed]
 
 
 def is_marked(module: ast.Module, statement: ast.stmt, *names: str) -> bool:
@@ -60,7 +62,7 @@ class Remark:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._told = 0
+        self._left_out = 0
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(session.config, "workeroutput", None)
@@ -69,10 +71,10 @@ class Remark:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self._told = max(self._told, getattr(node, "workeroutput", {}).get("left_out", 0))
+        self._left_out = max(self._left_out, getattr(node, "workeroutput", {}).get("left_out", 0))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        count = max(self._told, self._config.stash.get(_LEFT_OUT, 0))
+        count = max(self._left_out, self._config.stash.get(_LEFT_OUT, 0))
         if count:
             line = f"left out: {count} tests, deep or ci; `make test-all` runs them (docs/how-to/testing.md)"
             terminalreporter.write_line(line, yellow=True, bold=True)

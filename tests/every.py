@@ -18,19 +18,19 @@ def every(
         def run(**fixtures: Any) -> None:
             failures: list[Exception] = []
             for value in tried:
-                given = dict(zip(parameters, value if len(parameters) > 1 else [value], strict=True))
+                arguments = dict(zip(parameters, value if len(parameters) > 1 else [value], strict=True))
                 try:
-                    test(**fixtures, **given)
+                    test(**fixtures, **arguments)
                 except Exception as failure:
-                    failure.add_note(f"with {given}")
+                    failure.add_note(f"with {arguments}")
                     failures.append(failure)
             assert tried, "there is nothing to try"
             if failures:
                 raise ExceptionGroup(f"{len(failures)} of {len(tried)} values", failures)
 
         own = inspect.signature(test)
-        left = [one for name, one in own.parameters.items() if name not in parameters]
-        run.__signature__ = own.replace(parameters=left)  # type: ignore[attr-defined]  # pytest reads it
+        remaining = [one for name, one in own.parameters.items() if name not in parameters]
+        run.__signature__ = own.replace(parameters=remaining)  # type: ignore[attr-defined]  # pytest reads it
         return run
 
     return decorate

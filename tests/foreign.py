@@ -11,19 +11,19 @@ _PYTHON = Path(__file__).resolve().parent.parent / ".venv-foreign" / "bin" / "py
 _AROUND = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
-told = {}
-asked = json.loads(sys.argv[1])
+output = {}
+inputs = json.loads(sys.argv[1])
 %s
-print(json.dumps(told, default=str))
+print(json.dumps(output, default=str))
 """
 
 
-def foreign(script: str, **asked: Any) -> Any:
-    """Runs a script and returns its `told`; the script reads its input from `asked`."""
+def foreign(script: str, **inputs: Any) -> Any:
+    """Runs a script and returns its `output`; the script reads its input from `inputs`."""
     if not (_PYTHON.parent.parent / ".clients").exists():
         missing("other people's clients are not installed: make foreign")
     done = subprocess.run(
-        [_PYTHON, "-c", _AROUND % script, json.dumps(asked)], capture_output=True, text=True, check=False
+        [_PYTHON, "-c", _AROUND % script, json.dumps(inputs)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -25,7 +25,16 @@ from tests.once import SHARED
 from tests.patience import PATIENCE
 from tests.services import free_port
 
-__all__ = ["PATIENCE", "LiveServer", "create_key", "free_port", "publish_files", "run", "succeed"]
+__all__ = [
+    "PATIENCE",
+    "LiveServer",
+    "columns_of",
+    "create_key",
+    "free_port",
+    "publish_files",
+    "run",
+    "succeed",
+]
 
 COMMAND = Path(sys.executable).with_name("sankofa")
 COMMANDS = Commands()
@@ -54,9 +63,9 @@ def publish_files(home: Path, *files: tuple[str, str | Path], **settings: str) -
 def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
     """What `sankofa keys create` prints, without starting a process: the tests create hundreds of keys."""
     _assert_own(home)
-    given = create.make_context("create", ["--tier", tier, *options]).params
-    arguments = [given[name] for name in ("tier", "label", "per_minute", "per_month", "expires")]
-    arguments.append(None if given["as_of_max"] is None else Lock(given["as_of_max"]))
+    options_ = create.make_context("create", ["--tier", tier, *options]).params
+    arguments = [options_[name] for name in ("tier", "label", "per_minute", "per_month", "expires")]
+    arguments.append(None if options_["as_of_max"] is None else Lock(options_["as_of_max"]))
 
     async def issue() -> str:
         async with opened_keys(load(_environment(home, settings))) as (keys, _, _):
@@ -65,6 +74,11 @@ def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
     # In a thread, which has no event loop even if the caller's does.
     with ThreadPoolExecutor(1) as alone:
         return alone.submit(asyncio.run, issue()).result()
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    """Some columns of the rows, as tuples that a test can compare."""
+    return [tuple(row[name] for name in names) for row in rows]
 
 
 def _assert_own(home: Path) -> None:
@@ -149,9 +163,9 @@ class LiveServer:
 
     def body(self, path: str, key: str | None = None, **query: object) -> dict[str, Any]:
         """The body of a successful answer; parameters by name, `from_` for `from`."""
-        given = {name.rstrip("_"): str(value) for name, value in query.items() if value is not None}
+        parameters = {name.rstrip("_"): str(value) for name, value in query.items() if value is not None}
         fields = {} if key is None else {"X-API-Key": key}
-        answer = self.http.get(path, params=given or None, headers=fields)
+        answer = self.http.get(path, params=parameters or None, headers=fields)
         assert answer.status_code == 200, answer.text
         body: dict[str, Any] = answer.json()
         assert "data" not in body or body["count"] == len(body["data"])

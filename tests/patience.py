@@ -33,16 +33,16 @@ def in_one_minute(test: Callable[P, None]) -> Callable[P, None]:
     """For tests of counts per UTC minute: repeat the steps if a minute ended in between."""
 
     @functools.wraps(test)
-    def tried(*arguments: P.args, **named: P.kwargs) -> None:
+    def tried(*arguments: P.args, **keywords: P.kwargs) -> None:
         for _ in range(3):
             minute = time.time() // 60
             try:
-                return test(*arguments, **named)
+                return test(*arguments, **keywords)
             except AssertionError:
                 if time.time() // 60 == minute:
                     raise
             time.sleep(60 - time.time() % 60)
-        return test(*arguments, **named)
+        return test(*arguments, **keywords)
 
     return tried
 

@@ -15,7 +15,7 @@ from typing import Any
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """A received request."""
 
     method: str
@@ -41,7 +41,7 @@ class Publisher:
         self.documents: dict[str, Document] = {}
         self.faults: dict[str, list[Fault]] = {}
         """By path, what goes wrong with the next requests, one after another."""
-        self.asked: list[Asked] = []
+        self.received: list[ReceivedRequest] = []
         publisher = self
 
         class Handler(_Handler):
@@ -70,8 +70,8 @@ class Publisher:
     def fail(self, path: str, *faults: Fault) -> None:
         self.faults.setdefault(path, []).extend(faults)
 
-    def requests(self, path: str) -> list[Asked]:
-        return [asked for asked in self.asked if asked.path == path]
+    def requests(self, path: str) -> list[ReceivedRequest]:
+        return [request for request in self.received if request.path == path]
 
 
 class _Server(ThreadingHTTPServer):
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.owner.asked.append(Asked(self.command, self.path, headers, body))
+        self.owner.received.append(ReceivedRequest(self.command, self.path, headers, body))
         document = self.owner.documents.get(self.path)
         waiting = self.owner.faults.get(self.path)
         try:
@@ -111,10 +111,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("If-None-Match") == etag:
             self.answer(304, b"", {"ETag": etag})
             return
-        asked = self.headers.get("Range", "")
+        byte_range = self.headers.get("Range", "")
         headers = {"ETag": etag, "Accept-Ranges": "bytes", **document.headers}
-        if asked and self.headers.get("If-Range") == etag:
-            start = int(asked.removeprefix("bytes=").rstrip("-"))
+        if byte_range and self.headers.get("If-Range") == etag:
+            start = int(byte_range.removeprefix("bytes=").rstrip("-"))
             whole = len(document.content)
             headers["Content-Range"] = f"bytes {start}-{whole - 1}/{whole}"
             self.answer(206, document.content[start:], headers)
@@ -139,8 +139,8 @@ def status(code: int, **headers: str) -> Fault:
     """An error; `retry_after="1"` for a header."""
 
     def fault(handler: _Handler, _: Document) -> bool:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        handler.answer(code, b"not now", named)
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        handler.answer(code, b"not now", fields)
         return True
 
     return fault
@@ -152,11 +152,11 @@ def cut_after(count: int) -> Fault:
     def fault(handler: _Handler, document: Document) -> bool:
         content = document.content
         etag = '"' + sha256(content).hexdigest()[:16] + '"'
-        asked = handler.headers.get("Range", "")
+        byte_range = handler.headers.get("Range", "")
         headers = {"ETag": etag, "Accept-Ranges": "bytes"}
         start = 0
-        if asked and handler.headers.get("If-Range") == etag:
-            start = int(asked.removeprefix("bytes=").rstrip("-"))
+        if byte_range and handler.headers.get("If-Range") == etag:
+            start = int(byte_range.removeprefix("bytes=").rstrip("-"))
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
         handler.begin(206 if start else 200, len(content) - start, headers)
         handler.wfile.write(content[start : start + count])
@@ -226,8 +226,8 @@ def redirect(target: str) -> Fault:
 
 def sends(content: bytes, **headers: str) -> Fault:
     def fault(handler: _Handler, _: Document) -> bool:
-        named = {"Date": formatdate(usegmt=True)} | {n.replace("_", "-"): v for n, v in headers.items()}
-        handler.answer(200, content, named)
+        fields = {"Date": formatdate(usegmt=True)} | {n.replace("_", "-"): v for n, v in headers.items()}
+        handler.answer(200, content, fields)
         return True
 
     return fault

@@ -18,7 +18,7 @@ from typing import Any
 def statements_of(
     folder: Path,
     to: Path,
-    wanted: Callable[[int, str], bool],
+    is_included: Callable[[int, str], bool],
     tag: Callable[[str], bool] = lambda _: True,
     until: str = "9999-12-31",
 ) -> Path:
@@ -33,7 +33,7 @@ def statements_of(
             header, *filings = whole.read("sub.txt").split(b"\n")
             assert header.startswith(b"adsh\tcik\tname\t")
             filed = header.split(b"\t").index(b"filed")
-            filings = [line for line in filings if line and wanted(*_registrant(line))]
+            filings = [line for line in filings if line and is_included(*_registrant(line))]
             filings = [line for line in filings if line.split(b"\t")[filed][:8] <= last]
             part.writestr("sub.txt", b"\n".join([header, *filings, b""]))
             accessions = {line.partition(b"\t")[0] for line in filings}
@@ -54,19 +54,19 @@ def _registrant(line: bytes) -> tuple[int, str]:
 
 
 def companyfacts_of(
-    paths: Iterable[Path], to: Path, wanted: Callable[[int, str], bool], concepts: Container[str]
+    paths: Iterable[Path], to: Path, is_included: Callable[[int, str], bool], concepts: Container[str]
 ) -> list[Path]:
     """The compressed files of some registrants, with some of their concepts (`us-gaap:Assets`).
 
     `wanted` gets the number and the name of each registrant.
     """
     to.mkdir()
-    found = []
+    written = []
     for path in paths:
         with gzip.open(path) as stream:
             head = _HEAD.match(stream.read(1000))
         assert head is not None, path
-        if not wanted(int(head[1]), head[2].decode()):
+        if not is_included(int(head[1]), head[2].decode()):
             continue
         whole = json.loads(gzip.decompress(path.read_bytes()), parse_float=Digits)
         for taxonomy, facts in whole["facts"].items():
@@ -75,9 +75,9 @@ def companyfacts_of(
                 for name, fact in facts.items()
                 if f"{taxonomy}:{name}" in concepts
             }
-        found.append(to / path.stem)
-        found[-1].write_text(json.dumps(whole))
-    return found
+        written.append(to / path.stem)
+        written[-1].write_text(json.dumps(whole))
+    return written
 
 
 _HEAD = re.compile(rb'\{"cik": ?"?(\d+)"?, ?"entityName": ?"([^"]*)"')

@@ -55,15 +55,15 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     for table in (whole / "series").iterdir():
         _cut(table, part / "series" / table.name, lambda row: row["country"] in _SOME and _day(row) > _SINCE)
     for table in (whole / "fx").glob("*.gz"):
-        _cut(table, part / "fx" / table.name, _is_taken_rate)
+        _cut(table, part / "fx" / table.name, _is_included_rate)
     for table in (whole / "macro").iterdir():
         _cut(table, part / "macro" / table.name, lambda row: row["Country Code"] in _COUNTRIES)
     for issuer in _ISSUERS:
         name = f"filings/companyfacts/CIK{issuer:0>10}.json.gz"
         (part / name).symlink_to(whole / name)
-    known = (whole / "identifiers" / "cik-lei.csv").read_text()
+    crosswalk = (whole / "identifiers" / "cik-lei.csv").read_text()
     name = "identifiers/lei-africa.csv.gz"
-    _cut(whole / name, part / name, lambda row: row["LEI"] in known or row["LEI"].endswith("00"))
+    _cut(whole / name, part / name, lambda row: row["LEI"] in crosswalk or row["LEI"].endswith("00"))
     return subprocess.run(
         [sys.executable, "-c", "from sankofa.cli.main import main; main()", "starter"],
         env={**os.environ, "SANKOFA_HOME": str(home), "PYTHONPATH": str(folder)},
@@ -73,7 +73,7 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _is_taken_rate(row: dict[str, str]) -> bool:
+def _is_included_rate(row: dict[str, str]) -> bool:
     day = _day(row)
     if row.get("country", "") not in _RATES_OF:
         return False
@@ -92,13 +92,13 @@ def _link(folder: Path, to: Path, without: list[str]) -> None:
             (to / path.name).symlink_to(path)
 
 
-def _cut(table: Path, to: Path, wanted: Callable[[dict[str, str]], bool]) -> None:
+def _cut(table: Path, to: Path, is_included: Callable[[dict[str, str]], bool]) -> None:
     """Write some rows of a compressed table."""
     with gzip.open(table, "rt", newline="") as whole, gzip.open(to, "wt", newline="") as part:
         rows = csv.DictReader(whole)
         writer = csv.DictWriter(part, rows.fieldnames or ())
         writer.writeheader()
-        writer.writerows(row for row in rows if wanted(row))
+        writer.writerows(row for row in rows if is_included(row))
 
 
 BUNDLED = Path(str(files("sankofa").joinpath("sample")))
@@ -106,5 +106,5 @@ BUNDLED = Path(str(files("sankofa").joinpath("sample")))
 
 def publish_without_rates(home: Path, **settings: str) -> None:
     """Ingest it into a HOME, and publish it."""
-    taken = [(source, BUNDLED / path) for source, path in SAMPLE.files if source != "ecb-fx"]
-    publish_files(home, *taken, **settings)
+    bundled = [(source, BUNDLED / path) for source, path in SAMPLE.files if source != "ecb-fx"]
+    publish_files(home, *bundled, **settings)

@@ -39,9 +39,9 @@ def seal_again(settings: Settings) -> None:
         seals.append_seals(session, settings.gate_key(), seals._scan(session))
 
 
-def read_note(place: Path) -> Publication:
+def read_note(store: Path) -> Publication:
     """The text of the note, without checking its signature."""
-    heading, _, text = note_text((place / NOTE).read_bytes()).partition("\n")
+    heading, _, text = note_text((store / NOTE).read_bytes()).partition("\n")
     assert heading == "sankofa/editions/v1"
     return msgspec.json.decode(text, type=Publication)
 
@@ -51,11 +51,11 @@ def signed_note(publication: Publication, home: Path) -> bytes:
     return sign_note(f"sankofa/editions/v1\n{text}\n", signers_of(home))
 
 
-def sign_again(place: Path, home: Path, **changes: Any) -> Publication:
+def sign_again(store: Path, home: Path, **changes: Any) -> Publication:
     """Change the text of the note, give it a later time, and sign it with the keys of a HOME."""
-    before = read_note(place)
+    before = read_note(store)
     publication = msgspec.structs.replace(before, **{"sequence": before.sequence + 1, **changes})
-    (place / NOTE).write_bytes(signed_note(publication, home))
+    (store / NOTE).write_bytes(signed_note(publication, home))
     return publication
 
 

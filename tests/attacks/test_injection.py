@@ -89,19 +89,19 @@ ENDPOINTS = [operation for operation in operations() if operation.path]
 
 def least(parameters: dict[str, Parameter]) -> dict[str, Any]:
     """A valid value for each required parameter."""
-    known = {
+    examples_ = {
         "service_id": ISSUER,
         "signal_key": "macro_momentum",
         "metric": "net_margin",
         "entity_id": ISSUER,
     }
-    found = {}
+    arguments = {}
     for name, parameter in parameters.items():
         if parameter.required:
             schema = parameter.kind.schema()
             examples = schema.get("enum") or schema.get("examples") or ["x"]
-            found[name] = known.get(parameter.name, examples[0])
-    return found
+            arguments[name] = examples_.get(parameter.name, examples[0])
+    return arguments
 
 
 def addresses(operation: Operation) -> Iterator[tuple[str, str]]:
@@ -147,10 +147,10 @@ def test_no_parameter_value_is_interpreted(server: LiveServer, paid_key: str, tr
 
 def calls(tool: Tool) -> Iterator[tuple[str, dict[str, Any]]]:
     operation = tool.operation
-    named = {operation.tool_names.get(name, name): p for name, p in operation.parameters.items()}
-    for name in (*named, "edition", "__proto__"):
+    parameters = {operation.tool_names.get(name, name): p for name, p in operation.parameters.items()}
+    for name in (*parameters, "edition", "__proto__"):
         for value in (*HOSTILE, *TYPED):
-            yield tool.name, {**least(named), name: value}
+            yield tool.name, {**least(parameters), name: value}
 
 
 def test_no_tool_argument_is_interpreted(server: LiveServer, paid_key: str, trial: Trial):
@@ -172,11 +172,11 @@ def test_no_tool_argument_is_interpreted(server: LiveServer, paid_key: str, tria
     assert "Traceback" not in server.log
 
 
-@pytest.mark.parametrize("walk", ["/v1/tenders?country=KE&limit=1", "/v1/changes?dataset=tenders&limit=1"])
+@pytest.mark.parametrize("path", ["/v1/tenders?country=KE&limit=1", "/v1/changes?dataset=tenders&limit=1"])
 def test_a_cursor_with_any_bit_flipped_is_refused(
-    server: LiveServer, paid_key: str, trial: Trial, walk: str
+    server: LiveServer, paid_key: str, trial: Trial, path: str
 ) -> None:
-    cursor = server.get(walk, paid_key).json()["next_cursor"]
+    cursor = server.get(path, paid_key).json()["next_cursor"]
     raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     forged = []
     for at, bit in itertools.product(range(len(raw)), range(8)):
@@ -187,6 +187,6 @@ def test_a_cursor_with_any_bit_flipped_is_refused(
         forged.append(cursor[:at] + chr(ord(cursor[at]) ^ (1 << bit)) + cursor[at + 1 :])
     assert cursor not in forged
     for text in picked(trial, forged, 50):
-        answer = server.get(f"{walk}&cursor={quote(text, safe='')}", paid_key)
+        answer = server.get(f"{path}&cursor={quote(text, safe='')}", paid_key)
         assert answer.status_code == 400, (text, answer.text[:200])
         trial.saw(400)

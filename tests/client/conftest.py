@@ -27,12 +27,12 @@ class Scripted:
     def __init__(self) -> None:
         self.answers: list[tuple[int, dict[str, str], bytes] | None] = []
         """Status, header fields and body; None to close the connection without an answer."""
-        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.requests: list[tuple[str, dict[str, str]]] = []
         script = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                script.asked.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
+                script.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
                 answer = script.answers.pop(0)
                 if answer is None:
                     self.close_connection = True

@@ -25,9 +25,9 @@ FILES = {"get_open_file", "get_licensed_file"}
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The output of `sankofa openapi`, by operation."""
-    told = json.loads(run(tmp_path_factory.mktemp("home"), "openapi").stdout)
-    schemas = told["components"]["schemas"]
-    return {m["get"]["operationId"]: {**m["get"], "schemas": schemas} for m in told["paths"].values()}
+    document = json.loads(run(tmp_path_factory.mktemp("home"), "openapi").stdout)
+    schemas = document["components"]["schemas"]
+    return {m["get"]["operationId"]: {**m["get"], "schemas": schemas} for m in document["paths"].values()}
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
@@ -35,28 +35,28 @@ def test_every_endpoint_has_a_method_with_its_parameters(kind: type, described: 
     for name, operation in described.items():
         method = getattr(kind, name)
         assert inspect.iscoroutinefunction(method) is (kind is AsyncClient), name
-        taken = {n.rstrip("_"): p for n, p in inspect.signature(method).parameters.items() if n != "self"}
+        own = {n.rstrip("_"): p for n, p in inspect.signature(method).parameters.items() if n != "self"}
         if name in FILES:
-            assert list(taken) == ["file", "into", "edition"]
+            assert list(own) == ["file", "into", "edition"]
             continue
-        asked = {p["name"]: p for p in operation.get("parameters", ()) if p["name"] != "format"}
-        if "cursor" in asked:
-            assert taken.pop("all").default is False, name
-        assert list(taken) == list(asked), name
-        for parameter, spec in asked.items():
-            default = taken[parameter].default
+        expected = {p["name"]: p for p in operation.get("parameters", ()) if p["name"] != "format"}
+        if "cursor" in expected:
+            assert own.pop("all").default is False, name
+        assert list(own) == list(expected), name
+        for parameter, spec in expected.items():
+            default = own[parameter].default
             if spec["required"]:
                 assert default is inspect.Parameter.empty, parameter
             else:
                 assert default == spec["schema"].get("default"), parameter
-                assert taken[parameter].kind is inspect.Parameter.KEYWORD_ONLY
-            assert words_of(taken[parameter].annotation) == tuple(spec["schema"].get("enum", ())), parameter
+                assert own[parameter].kind is inspect.Parameter.KEYWORD_ONLY
+            assert words_of(own[parameter].annotation) == tuple(spec["schema"].get("enum", ())), parameter
 
 
 def words_of(annotation: Any) -> tuple[str, ...]:
     """The values of a Literal, optional or not."""
-    found = [word for part in (annotation, *get_args(annotation)) for word in get_args(part)]
-    return tuple(dict.fromkeys(word for word in found if isinstance(word, str)))
+    words = [word for part in (annotation, *get_args(annotation)) for word in get_args(part)]
+    return tuple(dict.fromkeys(word for word in words if isinstance(word, str)))
 
 
 def test_every_row_is_typed_with_its_fields(described: dict[str, Any]) -> None:
@@ -71,13 +71,13 @@ def test_the_kind_of_a_column_follows_from_the_type_of_its_field(described: dict
     kinds = {date: "day", int: "whole", bool: "truth", float: "float", Decimal: "figure", Raw: "nested"}
     for operation in endpoints():
         for shape in operation.shapes:
-            known = columns_of(shape.__name__)
+            kind_of = columns_of(shape.__name__)
             fields = described[operation.name]["schemas"][shape.__name__]["properties"]
             for column in service_columns(shape):
                 field = fields[column.name]
                 never = field.get("type") == "null"  # no source gives evidence of the day
                 text = "instant" if field.get("format") == "date-time" else "day" if never else "text"
-                assert known[column.name] == kinds.get(column.type, text), (shape, column.name)
+                assert kind_of[column.name] == kinds.get(column.type, text), (shape, column.name)
 
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -132,12 +132,12 @@ def test_usage_shows_what_the_key_has_used(server: LiveServer, paid_key: str) ->
 def test_line_items_are_given_as_a_list(server: LiveServer, paid_key: str) -> None:
     with Client(paid_key, server.url) as client:
         rows = client.get_fundamentals("DC8342E4A6CD9A7F25CAC383F4", line_items=["revenue", "assets"]).rows
-        walked = list(
+        iterated = list(
             client.iter_fundamentals("DC8342E4A6CD9A7F25CAC383F4", line_items=("revenue",), limit=3)
         )
     assert {row["line_item"] for row in rows} == {"revenue", "assets"}
-    assert walked == [row for row in rows if row["line_item"] == "revenue"]
-    assert len(walked) > 3
+    assert iterated == [row for row in rows if row["line_item"] == "revenue"]
+    assert len(iterated) > 3
 
 
 @every(("name", "arguments"), QUESTIONS)
@@ -153,13 +153,13 @@ def test_a_method_returns_what_the_endpoint_answers(
     path = endpoint.path.format(**arguments)
     body = server.http.get(path, params=query, headers={"X-API-Key": paid_key}).json()
 
-    async def asked() -> Any:
+    async def by_async_client() -> Any:
         async with AsyncClient(paid_key, server.url) as client:
             return await getattr(client, name)(**arguments)
 
     answers = [getattr(client, name)(**arguments), getattr(client.columns, name)(**arguments)]
     if ALL_ROUNDS or name.startswith("get_s"):
-        answers.append(asyncio.run(asked()))
+        answers.append(asyncio.run(by_async_client()))
     for answer in answers:
         assert answer.count == len(answer) == len(list(answer)) > 0
         rows = body[endpoint.rows_under]

@@ -44,10 +44,10 @@ def test_a_request_beyond_the_sample_tier_says_where_to_upgrade(
 ) -> None:
     with Client(sample_key, server.url) as client, pytest.raises(UpgradeRequired) as raised:
         (client.columns if columns else client).search_tenders(limit=26)
-    told = server.get("/v1/tenders?limit=26", sample_key)
-    assert raised.value.link == told.headers["X-Upgrade-URL"] != ""
+    refused = server.get("/v1/tenders?limit=26", sample_key)
+    assert raised.value.link == refused.headers["X-Upgrade-URL"] != ""
     assert raised.value.link in str(raised.value)
-    assert raised.value.detail == told.json()["detail"]
+    assert raised.value.detail == refused.json()["detail"]
 
 
 def test_unknown_organisations_and_editions_are_not_found(client: Client) -> None:
@@ -122,7 +122,7 @@ def test_a_redirect_does_not_send_the_key_to_another_host(scripted: Scripted) ->
     scripted.answers = [(302, {"Location": f"{scripted.url}/elsewhere"}, b"")]
     with Client("k", scripted.url) as client, pytest.raises(UnexpectedAnswer):
         client.get_export()
-    assert [path for path, _ in scripted.asked] == ["/v1/export"]
+    assert [path for path, _ in scripted.requests] == ["/v1/export"]
 
 
 @every("key", ["", "two words", "line\nfeed", "caf\u00e9"])

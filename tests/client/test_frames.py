@@ -104,10 +104,10 @@ def test_a_figure_too_large_for_a_polars_decimal_is_not_null(figures: tuple[str,
     rows = [{"value": Decimal(figure)} for figure in figures]
     with pytest.raises(ValueError, match="value: the 38 digits"):
         frames_module.to_polars(rows, {"value": "figure"}, {}, "decimal")
-    held = frames_module.to_polars(
+    largest = frames_module.to_polars(
         [{"value": Decimal("1" * 38)}, {"value": None}], {"value": "figure"}, {}, "decimal"
     )
-    assert held["value"].to_list() == [Decimal("1" * 38), None]
+    assert largest["value"].to_list() == [Decimal("1" * 38), None]
 
 
 def test_an_unknown_option_for_figures_is_refused(client: Client) -> None:
@@ -136,10 +136,10 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Pretend that these libraries are not installed."""
 
     def remove(*names: str) -> None:
-        found, load = importlib.util.find_spec, importlib.import_module
+        find_installed, load = importlib.util.find_spec, importlib.import_module
 
         def find_spec(name: str) -> Any:
-            return None if name.partition(".")[0] in names else found(name)
+            return None if name.partition(".")[0] in names else find_installed(name)
 
         def import_module(name: str) -> Any:
             if name.partition(".")[0] in names:

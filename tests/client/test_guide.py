@@ -17,10 +17,10 @@ from tests.unit.test_docs import blocks
 
 def steps(page: str, mark: str) -> Iterator[tuple[str, str]]:
     """Each step with this mark, and the output shown after it."""
-    for step, shown in pairwise(blocks(REPOSITORY / "docs" / page)):
+    for step, output in pairwise(blocks(REPOSITORY / "docs" / page)):
         if step.mark == mark:
-            assert shown.language == "text", step.text
-            yield step.text, shown.text
+            assert output.language == "text", step.text
+            yield step.text, output.text
 
 
 def printed_by(step: str, server: LiveServer, names: dict[str, Any]) -> str:
@@ -35,8 +35,8 @@ def test_the_guide_prints_its_outputs(server: LiveServer) -> None:
     guide = list(steps("how-to/python-client.md", "run"))
     assert len(guide) > 5
     try:
-        for step, shown in guide:
-            assert printed_by(step, server, names) == shown
+        for step, output in guide:
+            assert printed_by(step, server, names) == output
     finally:
         names["client"].close()
 
@@ -46,10 +46,10 @@ def test_the_steps_of_the_guide_read_licensed_files(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with Client(paid_key, server.url) as client:
-        ((step, shown),) = steps("how-to/python-client.md", "licensed")
-        assert printed_by(step, server, {"__name__": "guide", "client": client}) == shown
+        ((step, output),) = steps("how-to/python-client.md", "licensed")
+        assert printed_by(step, server, {"__name__": "guide", "client": client}) == output
 
 
 def test_the_guide_for_agents_prints_its_outputs(server: LiveServer) -> None:
-    ((step, shown),) = steps("how-to/agents.md", "run")
-    assert printed_by(step, server, {"__name__": "guide"}) == shown
+    ((step, output),) = steps("how-to/agents.md", "run")
+    assert printed_by(step, server, {"__name__": "guide"}) == output

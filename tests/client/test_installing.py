@@ -25,7 +25,7 @@ import json, sys
 import sankofa.client
 print(json.dumps(sorted(sys.modules)))
 """
-ASKED = """
+SCRIPT = """
 import sys
 import sankofa.client
 from sankofa.client import Client, MissingLibrary
@@ -58,16 +58,16 @@ def test_the_client_installs_alone_and_asks_a_real_server(
     packages = installed(home, requirements("httpx"), built(tmp_path, "clients/python", client))
     assert [path.name for path in (packages / "sankofa").iterdir()] == ["client"]
     done = subprocess.run(
-        [home / "bin" / "python", "-c", ASKED, sample_key, server.url],
+        [home / "bin" / "python", "-c", SCRIPT, sample_key, server.url],
         capture_output=True,
         text=True,
         check=False,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    told, missing = done.stdout.splitlines()
-    assert told.startswith("25 DC8342E4A6CD9A7F25CAC383F4 ")
-    assert told.endswith(str(packages / "sankofa" / "client" / "__init__.py"))
+    answered, missing = done.stdout.splitlines()
+    assert answered.startswith("25 DC8342E4A6CD9A7F25CAC383F4 ")
+    assert answered.endswith(str(packages / "sankofa" / "client" / "__init__.py"))
     assert missing == "this needs pandas: pip install pandas"
 
 
@@ -120,8 +120,8 @@ def built(folder: Path, where: str, *sources: str) -> Path:
     """The wheel of the distribution in this folder, built in a copy so that the checkout does not change."""
     for name in (where, *sources) if where != "." else sources:
         if (REPOSITORY / name).is_dir():
-            left_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
-            shutil.copytree(REPOSITORY / name, folder / "copy" / name, ignore=left_out)
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+            shutil.copytree(REPOSITORY / name, folder / "copy" / name, ignore=ignored)
         else:
             (folder / "copy").mkdir(exist_ok=True)
             shutil.copyfile(REPOSITORY / name, folder / "copy" / name)
@@ -146,15 +146,15 @@ def installed(home: Path, needed: set[str], wheel: Path) -> Path:
 
 def requirements(name: str) -> set[str]:
     """The names of a distribution and of everything it requires."""
-    found = {name}
+    names = {name}
     for line in importlib.metadata.requires(name) or ():
         if "extra ==" not in line:
             needed = re.split(r"[^A-Za-z0-9_.-]", line)[0].lower().replace("_", "-")
             try:
-                found |= requirements(needed)
+                names |= requirements(needed)
             except importlib.metadata.PackageNotFoundError:  # required by another Python only
                 continue
-    return found
+    return names
 
 
 def link(name: str, packages: Path) -> None:

@@ -28,8 +28,8 @@ def test_known_rows_pass_and_later_rows_fail(client: Client, kind: str) -> None:
     assert len(unknown) == 0
     rows = late.to_dict("records") if kind == "pandas" else late.to_dicts() if kind == "polars" else late
     for row in rows:
-        told = [str(row[name])[:10] for name in ("available_at", "superseded_at")]
-        assert any(day > "2023-12-31" for day in told if day[:1].isdigit())
+        days = [str(row[name])[:10] for name in ("available_at", "superseded_at")]
+        assert any(day > "2023-12-31" for day in days if day[:1].isdigit())
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_an_instant_with_an_ambiguous_day_is_refused(client: Client, day: dateti
 def test_a_row_that_reveals_a_later_revision_fails(client: Client) -> None:
     """The figure was known then; its later replacement was not."""
     answer = client.get_fundamentals(RIFTLINE, vintages="all", period_type="FY")
-    told = [row for row in answer if row["available_at"] <= "2023-12-31" < (row["superseded_at"] or "")]
-    assert told
+    revealing = [row for row in answer if row["available_at"] <= "2023-12-31" < (row["superseded_at"] or "")]
+    assert revealing
     with pytest.raises(LookAhead) as raised:
-        look_ahead_check(told, DAY)
-    assert raised.value.late == told
+        look_ahead_check(revealing, DAY)
+    assert raised.value.late == revealing
 
 
 @pytest.mark.parametrize("kind", ["rows", "pandas", "polars"])

@@ -44,15 +44,15 @@ def test_a_truncated_frame_warns_once(client: Client) -> None:
 @pytest.mark.parametrize("columns", [False, True])
 def test_all_fetches_every_page(client: Client, columns: bool, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sankofa.client.session.PAGE", 60)
-    asked = client.columns if columns else client
-    whole = asked.search_tenders(country="ZA", all=True)
+    caller = client.columns if columns else client
+    whole = caller.search_tenders(country="ZA", all=True)
     expected = client.search_tenders(country="ZA", limit=10_000)
     assert whole.count == len(whole.rows) == expected.count > 120
     assert whole.rows == expected.rows
     assert not whole.truncated
     assert whole.next_cursor is None
     pandas.testing.assert_frame_equal(whole.to_pandas(), expected.to_pandas())
-    assert asked.search_tenders(country="ZA", all=True, limit=70).rows == expected.rows
+    assert caller.search_tenders(country="ZA", all=True, limit=70).rows == expected.rows
 
 
 def test_a_ticker_or_an_lei_works_as_a_service_id(client: Client, server: LiveServer, paid_key: str):
@@ -123,10 +123,10 @@ def test_a_statement_is_a_frame_of_line_items_by_period(client: Client, server: 
     rows: Any = client.get_fundamentals(
         RIFTLINE, as_of="2024-12-31", period_type="FY", line_items="revenue"
     ).rows
-    (known,) = [row for row in rows if row["period_end"] == f"{newest:%Y-%m-%d}"]
-    assert frame.loc["revenue", newest] == float(known["value_reported"])
+    (row_,) = [row for row in rows if row["period_end"] == f"{newest:%Y-%m-%d}"]
+    assert frame.loc["revenue", newest] == float(row_["value_reported"])
     cell = frame.attrs["cells"]["revenue"][f"{newest:%Y-%m-%d}"]
-    assert (cell["vintage"], cell["source_ref"]) == (known["vintage"], known["source_ref"])
+    assert (cell["vintage"], cell["source_ref"]) == (row_["vintage"], row_["source_ref"])
     assert frame.attrs["as_of"] == "2024-12-31"
 
     async def awaited() -> Any:
@@ -149,9 +149,9 @@ def test_the_universe_is_the_one_of_the_day(client: Client) -> None:
 def test_a_notebook_shows_an_escaped_table_with_its_provenance(client: Client) -> None:
     from sankofa.client.answers import html_table
 
-    shown = client.get_fundamentals(RIFTLINE)._repr_html_()
-    assert "<summary>Provenance</summary>" in shown
-    assert "line_item" in shown
+    html = client.get_fundamentals(RIFTLINE)._repr_html_()
+    assert "<summary>Provenance</summary>" in html
+    assert "line_item" in html
     hostile = html_table("<b>", "<i>", [{"name": "<script>alert(1)</script>", "source_ref": "<x>"}])
     assert "<script>" not in hostile
     assert "<x>" not in hostile
@@ -199,9 +199,9 @@ def test_features_join_the_values_known_on_the_day_of_each_row(client: Client, l
     ids = ["JSE:SMPKG", RIFTLINE, "Kgalagadi Sample Retail Holdings Limited", "JSE:SMPKG", LEI]
     days = ["2022-01-31", "2023-06-30", "2025-01-31", "2019-01-01", "2024-09-02"]
     frame = pandas.DataFrame({"who": ids, "day": pandas.to_datetime(days), "own": [1, 2, 3, 4, 5]})
-    asked: Any = polars.from_pandas(frame) if library == "polars" else frame
+    keys: Any = polars.from_pandas(frame) if library == "polars" else frame
     features = ["net_margin", "revenue", "CPI.ZA"]
-    joined = client.join_as_of(asked, on=("who", "day"), features=features)
+    joined = client.join_as_of(keys, on=("who", "day"), features=features)
     assert list(joined.columns) == ["who", "day", "own", *features]
     rows = joined.to_dicts() if library == "polars" else joined.to_dict("records")
     for row, issuer, day in zip(rows, ids, days, strict=True):
@@ -217,4 +217,4 @@ def test_features_join_the_values_known_on_the_day_of_each_row(client: Client, l
         value = float(series[0]["value"] or 0) if series else None
         assert (None if row["CPI.ZA"] != row["CPI.ZA"] else row["CPI.ZA"]) == value
     with pytest.raises(ValueError, match="has no column"):
-        client.join_as_of(asked, on=("who", "when"), features=features)
+        client.join_as_of(keys, on=("who", "when"), features=features)

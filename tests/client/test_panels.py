@@ -40,11 +40,11 @@ def test_a_licensed_or_unknown_panel_is_not_open(client: Client) -> None:
 
 def test_a_licensed_file_is_fetched_whole(client: Client, tmp_path: Path) -> None:
     listed = next(row for row in client.get_export() if row["access"] == "licensed")
-    place = client.get_licensed_file(listed["name"], tmp_path)
-    assert place == tmp_path / listed["name"]
-    assert hashlib.sha256(place.read_bytes()).hexdigest() == listed["sha256"]
-    assert pyarrow.parquet.read_table(place).num_rows == listed["row_count"]
-    assert list(tmp_path.iterdir()) == [place]
+    path = client.get_licensed_file(listed["name"], tmp_path)
+    assert path == tmp_path / listed["name"]
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == listed["sha256"]
+    assert pyarrow.parquet.read_table(path).num_rows == listed["row_count"]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.usefixtures("httpfs")

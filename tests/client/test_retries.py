@@ -29,7 +29,7 @@ def test_the_client_waits_as_long_as_retry_after_says(scripted: Scripted, status
     with Client("k", scripted.url, sleep=waited.append) as client:
         assert client.get_export().count == 0
     assert waited == [7.0]
-    assert [path for path, _ in scripted.asked] == ["/v1/export"] * 2
+    assert [path for path, _ in scripted.requests] == ["/v1/export"] * 2
 
 
 def test_the_async_client_waits_too(scripted: Scripted) -> None:
@@ -91,14 +91,14 @@ def test_permanent_errors_are_not_retried(scripted: Scripted, status: int) -> No
     scripted.answers = [refused(status)]
     with Client("k", scripted.url) as client, pytest.raises(Exception, match="not now"):
         client.get_export()
-    assert len(scripted.asked) == 1
+    assert len(scripted.requests) == 1
 
 
 def test_a_degraded_status_is_an_answer(scripted: Scripted) -> None:
     scripted.answers = [(503, {"Retry-After": "1"}, b'{"status":"degraded"}')]
     with Client(None, scripted.url) as client:
         assert client.get_status() == {"status": "degraded"}
-    assert "x-api-key" not in scripted.asked[0][1]
+    assert "x-api-key" not in scripted.requests[0][1]
 
 
 def test_retry_after_is_read_as_seconds_and_as_a_date() -> None:

@@ -37,7 +37,7 @@ SMALL_SOURCES = (("sample-lei", "lei"), ("sample-isin", "isin"), ("sample-tender
 """For a test that publishes, whatever it is: the filings of the sample take most of the time."""
 NOW = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
 BLOCKS = [(number, b"index %d" % number, b"rows %d " % number * 5000) for number in range(1, 8)]
-PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "A", 6, 2)]
+BLOCK_RANGES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "A", 6, 2)]
 
 
 class Engine:
@@ -61,17 +61,17 @@ class Engine:
 
     def leftovers(self) -> list[str]:
         """Leftover files of editions that were removed."""
-        kept = self.store.list_editions().editions
-        known = {"CURRENT", "PUBLISHED", "editions.note", *kept}
+        listed = self.store.list_editions().editions
+        expected = {"CURRENT", "PUBLISHED", "editions.note", *listed}
         if self.name == "postgres":
-            known |= {"FOLLOWING", ".look.lock"}
-        return sorted({path.name for path in self.editions.iterdir()} - known)
+            expected |= {"FOLLOWING", ".look.lock"}
+        return sorted({path.name for path in self.editions.iterdir()} - expected)
 
     def damage(self, edition: str, what: str) -> None:
         """Damage an edition as a careless user or a bad disk would."""
         folder = self.editions / edition
-        named = what.partition(" ")[2]
-        path = part_of(folder) if named == "part" else folder / named
+        target = what.partition(" ")[2]
+        path = part_of(folder) if target == "part" else folder / target
         if what.startswith("remove"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             return
@@ -108,8 +108,8 @@ def shelve(
     writer = store.build()
     writer.write(stored_block(index, rows) for _, index, rows in blocks[:3])
     writer.write(stored_block(index, rows) for _, index, rows in blocks[3:])
-    writer.register(PLACES[:2])
-    writer.register(PLACES[2:])
+    writer.register(BLOCK_RANGES[:2])
+    writer.register(BLOCK_RANGES[2:])
     writer.finish(edition, {"format": 1, "content_sha256": content or edition, "rows": {"fundamentals": 1}})
 
 

@@ -42,8 +42,8 @@ def test_text_is_ordered_by_its_bytes(engine: Engine) -> None:
         with session.transaction():
             session.stage("fact", [row for subject in subjects for row in fact_rows(1, subject)])
             session.absorb(ABSORB)
-        found = [subject for (subject,) in session.query("SELECT subject FROM fact ORDER BY subject")]
-    assert found == sorted(subjects, key=str.encode)
+        ordered = [subject for (subject,) in session.query("SELECT subject FROM fact ORDER BY subject")]
+    assert ordered == sorted(subjects, key=str.encode)
 
 
 def test_any_text_survives(engine: Engine) -> None:

@@ -25,9 +25,9 @@ def test_blocks_under_a_key(engine: Engine) -> None:
             (2**31 - 1, 2**31 - 1, []),
         ):
             assert [*(await reader.blocks("fundamentals", "A", skip, most) or ())] == expected
-        found = await reader.blocks("fundamentals", "B", 0, 9)
-        assert found is not None
-        assert [*found] == []
+        empty = await reader.blocks("fundamentals", "B", 0, 9)
+        assert empty is not None
+        assert [*empty] == []
         assert [*(await reader.blocks("entity", "A", 0, 9) or ())] == blocks[5:7]
         for kind, key in (
             ("fundamentals", "C"),

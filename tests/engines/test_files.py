@@ -21,9 +21,9 @@ def test_any_byte_range_of_a_file_can_be_read(engine: Engine) -> None:
     async def read() -> None:
         reader = engine.store.open("one")
         part = 256 * 1024
-        places = {0, 1, part - 1, part, part + 1, 2 * part, len(whole) - 1, len(whole)}
-        for start in places:
-            for end in places:
+        positions = {0, 1, part - 1, part, part + 1, 2 * part, len(whole) - 1, len(whole)}
+        for start in positions:
+            for end in positions:
                 if start <= end:
                     assert await reader.file_bytes("a.parquet", start, end) == whole[start:end]
         reader.close()

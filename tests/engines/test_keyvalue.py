@@ -43,10 +43,10 @@ def test_a_value_is_replaced_only_if_the_old_one_is_as_expected(url: str) -> Non
         assert not await store.replace("key", b"first\0\r\n", b"third")
         assert await store.get("key") == b"second"
         for _ in range(20):  # if two writers see the same value, one of them replaces it
-            seen = await store.get("key")
-            assert seen is not None
+            current = await store.get("key")
+            assert current is not None
             both = await asyncio.gather(
-                store.replace("key", seen, seen + b"s"), other.replace("key", seen, seen + b"o")
+                store.replace("key", current, current + b"s"), other.replace("key", current, current + b"o")
             )
             assert sorted(both) == [False, True]
         await other.close()
@@ -154,10 +154,10 @@ def test_an_unknown_url_is_an_operator_error(wrong: str) -> None:
 
 def test_an_unreachable_store_is_named_and_reported_quickly(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    for place in (f"embedded:{tmp_path}/file/store", f"redis://:hush@127.0.0.1:{free_port()}/0"):
+    for address in (f"embedded:{tmp_path}/file/store", f"redis://:hush@127.0.0.1:{free_port()}/0"):
 
         async def steps() -> None:
-            store = open_keyvalue(place, "keystore")  # noqa: B023 - run at once
+            store = open_keyvalue(address, "keystore")  # noqa: B023 - run at once
             calls = (
                 store.get("a"),
                 store.put("a", b""),

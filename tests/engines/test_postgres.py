@@ -122,8 +122,8 @@ def test_rows_do_not_depend_on_the_collation_of_the_database(
             with session.transaction():
                 session.stage("fact", [row for s in ("b", "A", "a", "B", "_") for row in fact_rows(1, s)])
                 session.absorb("INSERT INTO fact SELECT * FROM staged_fact")
-            found = session.query("SELECT subject FROM fact ORDER BY subject")
-            assert "".join(subject for (subject,) in found) == "AB_ab"
+            ordered = session.query("SELECT subject FROM fact ORDER BY subject")
+            assert "".join(subject for (subject,) in ordered) == "AB_ab"
     finally:
         postgres_server.execute("DROP DATABASE collated")
 

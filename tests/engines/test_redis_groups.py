@@ -23,10 +23,10 @@ PATH = "/v1/screen?metric=net_margin"
 
 @pytest.fixture(scope="module")
 def binary() -> str:
-    found = redis_binary()
-    if found is None:
+    path = redis_binary()
+    if path is None:
         missing("Redis (no redis-server or valkey-server in PATH)")
-    return found
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,8 @@ def test_a_cluster_stores_values_and_counts_every_request_once(cluster: Cluster)
         await store.probe_counting()
 
     run(cluster.url, steps)
-    held = [node.execute("DBSIZE") for node in cluster.nodes]
-    assert ":0" not in held, "every node has a part of it"
+    sizes = [node.execute("DBSIZE") for node in cluster.nodes]
+    assert ":0" not in sizes, "every node has a part of it"
 
 
 def test_unreachable_sentinels_and_nodes_are_reported_in_time() -> None:

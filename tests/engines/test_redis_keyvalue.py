@@ -36,10 +36,10 @@ def test_a_frozen_server_fails_every_call_in_time_until_it_is_thawed(
             )
             await asyncio.gather(*map(unavailable, calls), *(unavailable(store.get("a")) for _ in range(50)))
         await unavailable(store.count("a", WINDOWS))
-        left = asyncio.create_task(fresh.get("a"))
+        pending = asyncio.create_task(fresh.get("a"))
         await asyncio.sleep(0.05)
         await fresh.close()  # during a call
-        await unavailable(left)
+        await unavailable(pending)
         redis_server.thaw()
         assert await store.get("a") == b"1"
         assert len(await store.count("a", WINDOWS)) == 2
@@ -66,12 +66,12 @@ def test_a_restarted_server_is_used_again_at_the_next_call(redis_server: RedisSe
 
 def test_credentials_and_database_of_the_url_are_used_and_never_shown(redis_server: RedisServer) -> None:
     redis_server.execute("ACL SETUSER ama on >s%cret ~* +@all")
-    place = f"127.0.0.1:{redis_server.port}"
+    address = f"127.0.0.1:{redis_server.port}"
     try:
-        run(f"redis://ama:s%25cret@{place}/3", lambda store: store.put("a", b"three"))
-        assert run(f"redis://{place}/3", lambda store: store.get("a")) == b"three"
-        assert run(f"redis://{place}/0", lambda store: store.get("a")) is None
-        for wrong in (f"redis://ama:hush@{place}", f"redis://:hush@{place}/0"):
+        run(f"redis://ama:s%25cret@{address}/3", lambda store: store.put("a", b"three"))
+        assert run(f"redis://{address}/3", lambda store: store.get("a")) == b"three"
+        assert run(f"redis://{address}/0", lambda store: store.get("a")) is None
+        for wrong in (f"redis://ama:hush@{address}", f"redis://:hush@{address}/0"):
             failure = run(wrong, lambda store: unavailable(store.get("a")))
             assert failure.cause in ("refused: WRONGPASS", "refused: ERR")
             assert "hush" not in repr(vars(failure))

@@ -22,7 +22,7 @@ SETTINGS: dict[str, Any] = {
     "gate_secret": "another",
 }
 ISSUER = "DC46AF1B1AAA424B58D1368176"
-ASKED = (
+PATHS = (
     *(f"/v1/fundamentals/{ISSUER}?limit=5", f"/v1/fundamentals/{ISSUER}?as_of=2021-12-31&edition={{first}}"),
     *(f"/v1/metrics/{ISSUER}", f"/v1/statements/{ISSUER}?format=csv", "/v1/screen?metric=net_margin"),
     *("/v1/macro?series=CPI.ZA&limit=5", "/v1/tenders?country=ZA&limit=5", "/v1/search?q=sample"),
@@ -58,10 +58,10 @@ def test_editions_and_answers_are_the_same_on_both_engines(tmp_path: Path, postg
         published.append({edition: content(engine, edition) for edition in editions})
         with LiveServer(home, datastore=url, **SETTINGS) as server:
             key = server.key("professional")
-            asked = [server.get(path.format(first=editions[0]), key) for path in ASKED]
-        assert [answer.status_code for answer in asked] == [200] * (len(ASKED) - 1) + [404]
+            own = [server.get(path.format(first=editions[0]), key) for path in PATHS]
+        assert [answer.status_code for answer in own] == [200] * (len(PATHS) - 1) + [404]
         answers.append(
-            [answer.content.replace(answer.headers["x-request-id"].encode(), b"") for answer in asked]
+            [answer.content.replace(answer.headers["x-request-id"].encode(), b"") for answer in own]
         )
     assert published[0].keys() == published[1].keys()
     assert published[0] == published[1]

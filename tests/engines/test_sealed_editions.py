@@ -20,7 +20,7 @@ from tests.tampering import parts_of
 from tests.torture import Trial, rounds
 
 
-class Kept:
+class PublishedSample:
     """A published sample in files; each round damages a copy."""
 
     def __init__(self, home: Path) -> None:
@@ -55,8 +55,8 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    return Kept(tmp_path_factory.mktemp("sealed"))
+def published(tmp_path_factory: pytest.TempPathFactory) -> PublishedSample:
+    return PublishedSample(tmp_path_factory.mktemp("sealed"))
 
 
 def flip(path: Path, chance: random.Random) -> None:
@@ -71,13 +71,15 @@ def cut(path: Path, chance: random.Random) -> None:
     os.truncate(path, chance.randrange(path.stat().st_size))
 
 
-def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(kept: Kept, trial: Trial) -> None:
+def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(
+    published: PublishedSample, trial: Trial
+) -> None:
     accepted = []
     for number in range(trial.count(rounds(8, 60, here=3), 1000)):
-        engine = kept.copy()
-        name = kept.names()[number % 4] if number % 2 else trial.chance.choice(kept.names())
+        engine = published.copy()
+        name = published.names()[number % 4] if number % 2 else trial.chance.choice(published.names())
         flip(engine.home / "editions" / name, trial.chance)
-        if (reader := kept.opened(engine, check_all=True)) is not None:
+        if (reader := published.opened(engine, check_all=True)) is not None:
             reader.close()
             accepted.append(name)
         else:
@@ -86,31 +88,34 @@ def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(kept: Kept, trial:
     assert accepted == []
 
 
-def test_a_truncated_file_of_an_edition_is_refused(kept: Kept, trial: Trial) -> None:
+def test_a_truncated_file_of_an_edition_is_refused(published: PublishedSample, trial: Trial) -> None:
     for number in range(trial.count(20, 200)):
-        engine = kept.copy()
-        name = kept.names()[number % 4] if number % 2 else trial.chance.choice(kept.names())
+        engine = published.copy()
+        name = published.names()[number % 4] if number % 2 else trial.chance.choice(published.names())
         cut(engine.home / "editions" / name, trial.chance)
-        assert kept.opened(engine, check_all=False) is None, name
+        assert published.opened(engine, check_all=False) is None, name
         trial.saw("refused")
         shutil.rmtree(engine.home)
 
 
 def test_a_block_is_read_as_published_or_refused(
-    kept: Kept, trial: Trial, monkeypatch: pytest.MonkeyPatch
+    published: PublishedSample, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edition_reader, "_CHECKED_AT_OPENING", 0)  # as with a large edition
     monkeypatch.setattr("sankofa.engines.block_file._AT_ONCE", 100_000)
-    whole = kept.copy().store.open(kept.edition)
+    whole = published.copy().store.open(published.edition)
     chance, unavailable = trial.chance, 0
     for _ in range(trial.count(20, 300)):
-        engine = kept.copy()
-        flip(engine.home / "editions" / kept.edition / "parts" / chance.choice(kept.parts).name, chance)
-        keys = chance.sample(kept.keys, min(len(kept.keys), 200))
+        engine = published.copy()
+        flip(
+            engine.home / "editions" / published.edition / "parts" / chance.choice(published.parts).name,
+            chance,
+        )
+        keys = chance.sample(published.keys, min(len(published.keys), 200))
 
         async def read(engine: Engine = engine, keys: list[tuple[str, str]] = keys) -> int:
             refused = 0
-            if (reader := kept.opened(engine, check_all=False)) is None:
+            if (reader := published.opened(engine, check_all=False)) is None:
                 return 1  # the first or the last page
             for kind, key in keys:
                 try:
@@ -152,11 +157,11 @@ def test_a_sealed_manifest_with_paths_outside_the_edition_is_refused(members: di
         open_manifest(content, hashlib.sha256(content).hexdigest(), "one")
 
 
-def test_an_edition_from_another_store_or_with_another_name_is_refused(kept: Kept) -> None:
-    engine = kept.copy()
+def test_an_edition_from_another_store_or_with_another_name_is_refused(published: PublishedSample) -> None:
+    engine = published.copy()
     editions = engine.home / "editions"
     other = "29990101T000000Z-00001-0000000000"
-    (editions / kept.edition).rename(editions / other)
+    (editions / published.edition).rename(editions / other)
     with pytest.raises(EditionError, match="no trusted key signed it"):
         engine.store.open(other)
     (editions / "editions.note").unlink()

@@ -35,9 +35,9 @@ def test_every_kind_of_row_is_sealed_and_an_altered_one_is_found(engine: Engine,
     picked = trial.chance
     with closing(ingest_sample(engine, SOURCES)) as ledger:
         whole = ledger.verify()
-    held = [table for table in TABLES if engine.raw(f"SELECT 1 FROM {table} LIMIT 1")]
-    assert whole.rows == sum(engine.raw(f"SELECT count(*) FROM {table}")[0][0] for table in held)
-    for table in held * trial.count(1, 10):
+    tables = [table for table in TABLES if engine.raw(f"SELECT 1 FROM {table} LIMIT 1")]
+    assert whole.rows == sum(engine.raw(f"SELECT count(*) FROM {table}")[0][0] for table in tables)
+    for table in tables * trial.count(1, 10):
         row, column, before = _some_value(engine, table, picked)
         unguard(engine, table)
         engine.raw(f"UPDATE {table} SET {column} = {_literal(_altered(before))} WHERE {row}")

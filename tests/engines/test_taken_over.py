@@ -129,7 +129,7 @@ def contents(manifest: dict[str, Any], kind: str) -> set[str]:
     return {part["content"] for part in manifest["parts"] if kind in part["kinds"]}
 
 
-def said(manifest: dict[str, Any]) -> object:
+def content_of(manifest: dict[str, Any]) -> object:
     return {**manifest, "parts": [[p["kinds"], p["first"], p["content"]] for p in manifest["parts"]]}
 
 
@@ -141,7 +141,7 @@ def test_after_every_change_the_edition_equals_a_full_publication(world: World) 
     for change, stays, changes in CHANGES:
         change(world)
         after = world.published(world.cache)
-        assert said(after) == said(world.published())
+        assert content_of(after) == content_of(world.published())
         for kind in stays:
             assert contents(after, kind) == contents(before, kind), (change.__name__, kind)
         for kind in changes:
@@ -159,7 +159,7 @@ def test_a_macro_value_does_not_resolve_organisations_again(
     with monkeypatch.context() as patch:
         patch.delattr(context, "resolve")
         published = world.published(world.cache)
-    assert said(published) == said(world.published())
+    assert content_of(published) == content_of(world.published())
 
 
 def test_common_parts_of_two_editions_are_stored_once(world: World) -> None:

@@ -22,7 +22,7 @@ CORRECTION = (
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_answers_kept() -> Iterator[None]:
+def without_answer_cache() -> Iterator[None]:
     """Each request reads the edition: a cached answer would hide damage to the files."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SANKOFA_ANSWER_CACHE_BYTES", "1")
@@ -67,9 +67,9 @@ def world(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
         key = create_key(home, "professional", "--per-minute", "1000000000", "--per-month", "1000000000")
         (folder / "world.json").write_text(json.dumps([first, second, key]))
 
-    made = made_once(tmp_path_factory, "faults", make)
-    first, second, key = json.loads((made / "world.json").read_text())
-    return World(made / "home", (first, second), key)
+    folder_ = made_once(tmp_path_factory, "faults", make)
+    first, second, key = json.loads((folder_ / "world.json").read_text())
+    return World(folder_ / "home", (first, second), key)
 
 
 @pytest.fixture

@@ -66,8 +66,8 @@ class Load(Clients):
         self._server, self._key = server, key
 
     def _run(self, number: int) -> None:
-        kept = number % 2 == 0
-        link = HTTPConnection("127.0.0.1", self._server.port, timeout=PATIENCE) if kept else None
+        reuses_connection = number % 2 == 0
+        link = HTTPConnection("127.0.0.1", self._server.port, timeout=PATIENCE) if reuses_connection else None
         while not self._over.is_set():
             try:
                 status, edition = ask(self._server, self._key, link)
@@ -88,9 +88,9 @@ def wait_for_edition(server: LiveServer, key: str, edition: str) -> None:
     deadline = time.monotonic() + PATIENCE
     in_a_row = 0
     while in_a_row < 20:
-        found = ask(server, key)
-        in_a_row = in_a_row + 1 if found == (200, edition) else 0
-        assert time.monotonic() < deadline, found
+        answer = ask(server, key)
+        in_a_row = in_a_row + 1 if answer == (200, edition) else 0
+        assert time.monotonic() < deadline, answer
         time.sleep(0 if in_a_row else 0.05)
 
 
@@ -118,7 +118,7 @@ def flip_a_bit(path: Path, picked: random.Random) -> str:
 
 def cut_short(path: Path, picked: random.Random) -> str:
     """Cut off the end of a file; returns the remaining size."""
-    left = picked.randrange(path.stat().st_size)
+    size = picked.randrange(path.stat().st_size)
     path.chmod(0o600)
-    path.write_bytes(path.read_bytes()[:left])
-    return f"{path.name} cut to {left} bytes"
+    path.write_bytes(path.read_bytes()[:size])
+    return f"{path.name} cut to {size} bytes"

@@ -64,10 +64,12 @@ def nested(name: str) -> bytes:
 
 @pytest.mark.rule("ING-17")
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     deep_after(1, [(overlapping, "overlaps another member"), (nested, "nested.zip: expected")]),
 )
-def test_a_bomb_is_refused_by_ingest_and_by_collect(tmp_path: Path, make: Callable[[str], bytes], said: str):
+def test_a_bomb_is_refused_by_ingest_and_by_collect(
+    tmp_path: Path, make: Callable[[str], bytes], message: str
+):
     content = make("NY.GDP.MKTP.CD.csv")
     assert len(content) < 64 << 20
     with Publisher() as server:
@@ -76,10 +78,10 @@ def test_a_bomb_is_refused_by_ingest_and_by_collect(tmp_path: Path, make: Callab
         file = tmp_path / f"{make.__name__}.zip"
         file.write_bytes(content)
         ingested = run(home.path, "ingest", "bank", file)
-        assert (ingested.returncode, said in ingested.stderr) == (1, True), ingested.stderr
+        assert (ingested.returncode, message in ingested.stderr) == (1, True), ingested.stderr
         server.put(f"/{make.__name__}.zip", content)
         collected = home.collect("bank")
-        assert (collected.returncode, said in collected.stderr) == (1, True), collected.stderr
+        assert (collected.returncode, message in collected.stderr) == (1, True), collected.stderr
         assert home.captures() == []
         server.put("/sound.zip", zipped("NY.GDP.MKTP.CD.csv"))
         home.source("other", "/sound.zip")

@@ -85,8 +85,8 @@ def clocked(home: Path, library: Path, at: str, **settings: str) -> Iterator[Clo
 def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, library: Path, trial: Trial) -> None:
     key = create_key(home, "starter", "--per-minute", "10", "--per-month", "40")
     with clocked(home, library, "2027-01-31 23:59:10") as server:
-        left = [state(server.get(ENTITY, key))[2] for _ in range(6)]
-        assert left == [39, 38, 37, 36, 35, 34]
+        month_left = [state(server.get(ENTITY, key))[2] for _ in range(6)]
+        assert month_left == [39, 38, 37, 36, 35, 34]
         assert server.get("/v1/screen?metric=net_margin&as_of=2027-02-01", key).status_code == 400
         server.set("2027-02-01 00:00:02")
         minute, _, month, ends = state(server.get(ENTITY, key))

@@ -57,7 +57,7 @@ def facts(home: Home) -> list[tuple[str, str, str]]:
     return [(one["source"], one["file"], one["sha256"]) for one in home.captures()]
 
 
-def kept(home: Home) -> dict[str, str]:
+def vault_digests(home: Home) -> dict[str, str]:
     """Every object of the vault, with a digest of its content."""
     folder = home.path / "vault" / "objects"
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*.*")}
@@ -117,7 +117,7 @@ def test_after_faults_and_kills_ledger_and_vault_equal_an_undisturbed_run(
         for number in range(len(PATHS)):
             own = [[one for one in facts(home) if one[0] == f"bank-{number}"] for home in homes]
             assert own[0] == own[1], "and of each source in the same order"
-        assert kept(disturbed) == kept(quiet)
+        assert vault_digests(disturbed) == vault_digests(quiet)
         for home in homes:
             succeed(home.path, "ledger", "verify")
             succeed(home.path, "vault", "verify")

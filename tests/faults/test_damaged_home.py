@@ -32,15 +32,15 @@ COMPANIONS = ("-wal", "-shm", "-lock", ".lock")
 
 def answers(live: LiveServer, key: str) -> dict[str, tuple[int, bytes]]:
     """The body of each answer, without members that change with every answer."""
-    found = {}
+    bodies = {}
     for path in QUESTIONS:
         response = live.get(path, key)
         body = response.json() if path.startswith("/v1/") else response.content
         if isinstance(body, dict):
             for name in ("next_cursor", "request_id", "generated_at"):
                 body.pop(name, None)
-        found[path] = (response.status_code, repr(body).encode())
-    return found
+        bodies[path] = (response.status_code, repr(body).encode())
+    return bodies
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +115,10 @@ def judged(live: LiveServer, key: str, expected: dict[str, set[tuple[int, bytes]
     refusals = 0
     for _ in range(2):
         try:
-            found = answers(live, key)
+            own = answers(live, key)
         except (HTTPException, httpx.TransportError) as failure:
             raise AssertionError(f"{what}: {failure!r}\n{live.log}") from failure
-        for path, answer in found.items():
+        for path, answer in own.items():
             if answer[0] in REFUSED:
                 refusals += 1
             else:

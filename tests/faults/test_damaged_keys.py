@@ -150,17 +150,17 @@ def test_rotating_the_secret_of_the_key_store_refuses_no_key(store: Store) -> No
     old, both, new = ({**store.settings, "keys_secret": secret} for secret in ("one", "two, one", "two"))
     key = create_key(store.home, "professional", **old)
     succeed(store.home, "domains", "add", "data.customer.example", "--key", key, **old)
-    gone = create_key(store.home, "starter", **old)
-    succeed(store.home, "keys", "revoke", gone, **old)
+    revoked = create_key(store.home, "starter", **old)
+    succeed(store.home, "keys", "revoke", revoked, **old)
     with LiveServer(store.home, **both) as live:
         later = live.key("starter")
-        assert [ask(live, one)[0] for one in (key, later, gone)] == [200, 200, 401]
+        assert [ask(live, one)[0] for one in (key, later, revoked)] == [200, 200, 401]
         resealed = run(store.home, "keys", "reseal", **both)
         assert resealed.stdout == "3 records sealed with the first secret\n", resealed.stderr
-        assert [ask(live, one)[0] for one in (key, later, gone)] == [200, 200, 401]
+        assert [ask(live, one)[0] for one in (key, later, revoked)] == [200, 200, 401]
     assert "0 records" in run(store.home, "keys", "reseal", **both).stdout
     with LiveServer(store.home, **new) as live:
-        assert [ask(live, one)[0] for one in (key, later, gone)] == [200, 200, 401]
+        assert [ask(live, one)[0] for one in (key, later, revoked)] == [200, 200, 401]
         headers = {"X-API-Key": key, "Host": "data.customer.example"}
         assert live.http.get("/v1/screen?metric=net_margin", headers=headers).status_code == 200
     assert "SANKOFA_KEYS_SECRET" in run(store.home, "keys", "list", **old).stderr

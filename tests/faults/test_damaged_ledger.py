@@ -16,8 +16,8 @@ from tests.torture import Trial, rounds
 def change(home: Path, statement: str) -> None:
     """Change the file past the product; its triggers are dropped first."""
     with closing(sqlite3.connect(home / "ledger.sqlite", isolation_level=None)) as database:
-        named = database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
-        for (trigger,) in named:
+        triggers = database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for (trigger,) in triggers:
             database.execute(f"DROP TRIGGER {trigger}")
         database.execute(statement)
 
@@ -46,7 +46,7 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     deep_after(
         4,
         [
@@ -69,12 +69,12 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
         ],
     ),
 )
-def test_an_altered_ledger_is_refused_with_the_name_of_the_capture(home: Path, statement: str, said: str):
+def test_an_altered_ledger_is_refused_with_the_name_of_the_capture(home: Path, statement: str, message: str):
     change(home, statement)
     for command in (("ledger", "verify"), ("publish",)):
         refused = run(home, *command)
         assert refused.returncode == 1, refused.stdout
-        assert said in refused.stderr
+        assert message in refused.stderr
         assert "Restore the ledger from a backup" in refused.stderr
         assert refused.stderr.count("\n") == 1
 

@@ -97,11 +97,11 @@ def paying_client(server: LiveServer, key: str, seconds: float = 2.0) -> tuple[f
     """The median time of an answer, on fresh and on kept connections, and every failure."""
     took: list[float] = []
     failures: list[str] = []
-    kept = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    reused = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     end = time.monotonic() + seconds
     while time.monotonic() < end or len(took) < 10:
         fresh = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
-        for link in (fresh, kept):
+        for link in (fresh, reused):
             with Stopwatch() as watch:
                 try:
                     link.request("GET", ISSUER, headers={"X-API-Key": key})
@@ -115,7 +115,7 @@ def paying_client(server: LiveServer, key: str, seconds: float = 2.0) -> tuple[f
             took.append(watch.seconds)
         fresh.close()
         time.sleep(0.01)
-    kept.close()
+    reused.close()
     return statistics.median(took), failures
 
 
@@ -183,16 +183,18 @@ def test_too_many_connections_close_those_that_were_idle_longest(serve: Serve, k
     live = serve(connections="300")
     with (
         Crowd(live, "sends nothing", 900) as crowd,
-        closing(HTTPConnection("127.0.0.1", live.port, timeout=PATIENCE)) as kept,
+        closing(HTTPConnection("127.0.0.1", live.port, timeout=PATIENCE)) as reused,
     ):
         # It starts after them, so it is never the one that was idle the longest.
-        end = asked = time.monotonic()
+        end = last_request = time.monotonic()
         end += 3
         while time.monotonic() < end:
-            if time.monotonic() - asked > IDLE_SECONDS:  # silent clients are disconnected after this time
-                kept.close()
-            assert ask(live, key, kept)[0] == 200  # it is never among the slowest
-            asked = time.monotonic()
+            if (
+                time.monotonic() - last_request > IDLE_SECONDS
+            ):  # silent clients are disconnected after this time
+                reused.close()
+            assert ask(live, key, reused)[0] == 200  # it is never among the slowest
+            last_request = time.monotonic()
             assert ask(live, key)[0] == 200
         until(lambda: crowd.cut_off >= 600)
         assert descriptors(workers(live)[0]) < 300 + 256

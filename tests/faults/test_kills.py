@@ -26,33 +26,33 @@ class Kills:
     If a command had already ended, it is tried again within the time that it really takes.
     """
 
-    def __init__(self, trial: Trial, wanted: int, takes: float) -> None:
-        self._trial, self._wanted, self._takes = trial, wanted, takes
+    def __init__(self, trial: Trial, count: int, seconds: float) -> None:
+        self._trial, self._count, self._seconds = trial, count, seconds
         self._done = 0
 
     def __iter__(self) -> Iterator[int]:
         tried = 0
-        while self._done < self._wanted:
-            assert tried < self._wanted * 20, "it always ends before"
+        while self._done < self._count:
+            assert tried < self._count * 20, "it always ends before"
             yield tried
             tried += 1
 
     def kill(self, home: Path, arguments: Sequence[str]) -> bool:
         """Run the command and kill it with all its children; False if it had already ended."""
-        after = self._trial.chance.uniform(0.001, self._takes)
+        after = self._trial.chance.uniform(0.001, self._seconds)
         began = time.monotonic()
         with tempfile.TemporaryFile() as stream:
             running = COMMANDS.start(arguments, _environment(home, {}), stream, stream)
             with suppress(subprocess.TimeoutExpired):
                 running.wait(after)
-                self._takes = max(0.9 * (time.monotonic() - began), 0.002)
+                self._seconds = max(0.9 * (time.monotonic() - began), 0.002)
                 return False
             with suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
             if running.wait(PATIENCE) >= 0:
                 return False
         self._done += 1
-        self._takes *= 1.02
+        self._seconds *= 1.02
         return True
 
 
@@ -83,17 +83,17 @@ def test_a_killed_ingest_is_all_or_nothing_and_the_next_one_completes_it(
     command = ("ingest", "sample-filings", str(filing))
     before = dump(home / "ledger.sqlite")
     whole = Path(shutil.copytree(home, tmp_path / "whole"))
-    takes = duration(whole, command)
+    seconds = duration(whole, command)
     after = dump(whole / "ledger.sqlite")
     assert after != before
-    kills = Kills(trial, trial.count(4, 100), takes)
+    kills = Kills(trial, trial.count(4, 100), seconds)
     for _ in kills:
         copy = Path(shutil.copytree(home, tmp_path / "copy"))
         ended = not kills.kill(copy, command)
-        found = dump(copy / "ledger.sqlite")
-        assert found in (before, after)
+        rows = dump(copy / "ledger.sqlite")
+        assert rows in (before, after)
         succeed(copy, "ledger", "verify")
-        trial.saw("ended before" if ended else "all of it" if found == after else "nothing of it")
+        trial.saw("ended before" if ended else "all of it" if rows == after else "nothing of it")
         succeed(copy, *command)
         assert dump(copy / "ledger.sqlite") == after
         shutil.rmtree(copy)
@@ -104,16 +104,18 @@ def test_a_killed_publish_leaves_a_whole_edition_current(
     home: Path, editions: tuple[str, str], filing: Path, tmp_path: Path, trial: Trial
 ) -> None:
     succeed(home, "ingest", "sample-filings", str(filing))
-    takes = duration(Path(shutil.copytree(home, tmp_path / "whole")), ("publish",))
+    seconds = duration(Path(shutil.copytree(home, tmp_path / "whole")), ("publish",))
     third = current(tmp_path / "whole")
-    kills = Kills(trial, trial.count(2, 100), takes)
+    kills = Kills(trial, trial.count(2, 100), seconds)
     for _ in kills:
         copy = Path(shutil.copytree(home, tmp_path / "copy"))
         ended = not kills.kill(copy, ("publish",))
-        found = current(copy)
-        assert found in (editions[1], third)
-        succeed(copy, "editions", "rollback", found)
-        trial.saw("ended before" if ended else "the edition before" if found != third else "the new edition")
+        edition = current(copy)
+        assert edition in (editions[1], third)
+        succeed(copy, "editions", "rollback", edition)
+        trial.saw(
+            "ended before" if ended else "the edition before" if edition != third else "the new edition"
+        )
         succeed(copy, "publish")
         assert current(copy) == third
         assert not list((copy / "editions").glob(".building-*"))
@@ -121,10 +123,10 @@ def test_a_killed_publish_leaves_a_whole_edition_current(
 
 
 def test_a_killed_key_command_loses_no_key_and_revives_none(home: Path, trial: Trial) -> None:
-    gone = create_key(home, "starter")
-    succeed(home, "keys", "revoke", gone)
-    takes = duration(home, ("keys", "create", "--tier", "starter"))
-    kills = Kills(trial, trial.count(4, 100), takes)
+    revoked = create_key(home, "starter")
+    succeed(home, "keys", "revoke", revoked)
+    seconds = duration(home, ("keys", "create", "--tier", "starter"))
+    kills = Kills(trial, trial.count(4, 100), seconds)
     for number in kills:
         others = _keys(home)
         key = create_key(home, "starter")
@@ -133,11 +135,11 @@ def test_a_killed_key_command_loses_no_key_and_revives_none(home: Path, trial: T
         revoking = number % 2 == 1
         command = ("keys", "revoke", key) if revoking else ("keys", "create", "--tier", "starter")
         ended = not kills.kill(home, command)
-        found = _keys(home)
-        assert len(set(found) - set(issued)) <= (not revoking)
+        keys = _keys(home)
+        assert len(set(keys) - set(issued)) <= (not revoking)
         allowed = (issued, {**issued, victim: "revoked"}) if revoking else (issued,)
-        assert {name: found[name] for name in issued} in allowed
-        trial.saw("ended before" if ended else "done" if found != issued else "nothing of it")
+        assert {name: keys[name] for name in issued} in allowed
+        trial.saw("ended before" if ended else "done" if keys != issued else "nothing of it")
         succeed(home, "keys", "revoke", key)
         assert _keys(home)[victim] == "revoked"
 

@@ -29,13 +29,13 @@ OWN = ("sources.toml",)
 
 
 def open_to_others(*folders: Path) -> list[str]:
-    found = []
+    paths = []
     for folder in folders:
         for path in (folder, *folder.rglob("*")):
             mode = stat.S_IMODE(path.lstat().st_mode)
             if mode != (0o700 if path.is_dir() else 0o600) and path.name not in OWN:
-                found.append(f"{path.relative_to(folder)} {mode:04o}")
-    return found
+                paths.append(f"{path.relative_to(folder)} {mode:04o}")
+    return paths
 
 
 @pytest.mark.rule("CLI-9")

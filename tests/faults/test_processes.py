@@ -72,27 +72,27 @@ def test_a_full_disk_under_the_counters_is_503_and_not_a_crash(serve: Serve, key
 
 
 def test_sigterm_lets_requests_in_progress_finish(home: Path, redis_server: RedisServer) -> None:
-    scenes = (_stopped_while_asked(home, redis_server) for _ in range(5))
+    scenes = (_stopped_during_request(home, redis_server) for _ in range(5))
     # On a slow machine the freeze may last so long that the request rightly fails.
     assert next(answers for answers, frozen in scenes if frozen < STORE_TIMEOUT) == [200]
 
 
-def _stopped_while_asked(home: Path, redis: RedisServer) -> tuple[list[int], float]:
+def _stopped_during_request(home: Path, redis: RedisServer) -> tuple[list[int], float]:
     """The answer to a request that waits for its key store during a stop, and how long it took."""
     with LiveServer(home, keystore=redis.url) as live:
         assert ask(live, SANDBOX)[0] == 200
         answers: list[int] = []
         began = time.monotonic()
         redis.freeze()
-        asking = threading.Thread(target=lambda: answers.append(ask(live, SANDBOX)[0]))
-        asking.start()
+        requesting = threading.Thread(target=lambda: answers.append(ask(live, SANDBOX)[0]))
+        requesting.start()
         until(lambda: _unread(redis.port), every=0.005)
         stopping = threading.Thread(target=live.stop)
         stopping.start()
         time.sleep(0.2)  # the stop may have begun or not; both must work
         redis.thaw()
         frozen = time.monotonic() - began
-        asking.join()
+        requesting.join()
         stopping.join()
     return answers, frozen
 

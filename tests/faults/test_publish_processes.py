@@ -35,12 +35,12 @@ def home(tmp_path: Path) -> Path:
 
 def deriving(command: int) -> list[psutil.Process]:
     """The processes that derive issuers for the command."""
-    found = []
+    processes = []
     for child in psutil.Process(command).children():
         with suppress(psutil.NoSuchProcess):
             if any("spawn_main" in word for word in child.cmdline()):
-                found.append(child)
-    return found
+                processes.append(child)
+    return processes
 
 
 def begin(home: Path, out: IO[bytes]) -> tuple[Running, list[psutil.Process]]:

@@ -33,8 +33,8 @@ FILING = sorted((Path(sankofa.__file__).parent / "sample" / "filings").glob("*.c
 
 def words(command: str, folder: Path) -> list[str]:
     """A command line; FILE is a new file, FILING one to ingest."""
-    named = {"FILE": str(folder / "file"), "FILING": str(FILING)}
-    return [named.get(word, word) for word in command.split()]
+    values = {"FILE": str(folder / "file"), "FILING": str(FILING)}
+    return [values.get(word, word) for word in command.split()]
 
 
 class Ended(NamedTuple):
@@ -42,7 +42,7 @@ class Ended(NamedTuple):
     printed: str
 
 
-def told_to_stop(
+def ended_by_signal(
     home: Path,
     arguments: list[str],
     number: signal.Signals,
@@ -80,12 +80,12 @@ def _alive(session: int) -> list[psutil.Process]:
     """
 
     def members() -> list[psutil.Process]:
-        found = []
+        processes = []
         for process in psutil.process_iter():
             with suppress(psutil.NoSuchProcess, ProcessLookupError):
                 if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
+                    processes.append(process)
+        return processes
 
     with suppress(AssertionError):
         until(lambda: not members(), seconds=2)
@@ -131,7 +131,7 @@ def test_a_command_that_waits_for_a_frozen_redis_ends(
     stores = {"keystore": redis_server.url, "usagestore": redis_server.url}
     redis_server.freeze()
     waits = connected_to(redis_server.port)
-    told_to_stop(home, words(command, tmp_path), number, waits, may_give_up=True, **stores)
+    ended_by_signal(home, words(command, tmp_path), number, waits, may_give_up=True, **stores)
     assert not (tmp_path / "file").exists()
     redis_server.thaw()
     succeed(home, "keys", "create", "--tier", "sample", **stores)
@@ -170,7 +170,7 @@ def test_a_command_that_waits_for_a_frozen_postgresql_ends(
 ) -> None:
     postgres_server.freeze()
     waits = connected_to(postgres_server.port)
-    told_to_stop(home, words(command, tmp_path), number, waits, datastore=postgres_url)
+    ended_by_signal(home, words(command, tmp_path), number, waits, datastore=postgres_url)
     postgres_server.thaw()
     succeed(home, "ingest", "sample-filings", FILING, datastore=postgres_url)
     succeed(home, "ledger", "verify", datastore=postgres_url)
@@ -190,7 +190,7 @@ def test_ingest_from_a_silent_pipe_ends(home: Path, tmp_path: Path, number: sign
             )
         return False
 
-    told_to_stop(home, ["ingest", "sample-filings", str(pipe)], number, is_open)
+    ended_by_signal(home, ["ingest", "sample-filings", str(pipe)], number, is_open)
     os.close(writer)
     succeed(home, "ingest", "sample-filings", FILING)
 

@@ -100,7 +100,7 @@ def test_a_second_collect_fetches_other_sources_than_the_first(home: Home) -> No
     home.source("a-slow", SLOW)
     home.source("quick", QUICK, every="1s")
     with collecting(home, "a-slow") as process:
-        until(lambda: home.publisher.asked)
+        until(lambda: home.publisher.received)
         done = home.collect()
         assert done.returncode == 1
         assert "Error: a-slow: another `sankofa collect` is fetching it" in done.stderr

@@ -21,8 +21,8 @@ def degraded(live: LiveServer) -> list[str]:
     body = answer.json()
     assert answer.status_code == (503 if body["degraded"] else 200)
     assert body["status"] == ("degraded" if body["degraded"] else "ok")
-    found: list[str] = body["degraded"]
-    return found
+    components: list[str] = body["degraded"]
+    return components
 
 
 @pytest.mark.rule("STAT-1")

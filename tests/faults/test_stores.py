@@ -62,16 +62,16 @@ def behind_proxies(
         stack.callback(second.close)
         second.start()
         servers: dict[str, Server] = {"datastore": postgres, "keystore": redis, "usagestore": second}
-        found = {
+        dependencies = {
             name: Dependency(server, stack.enter_context(Proxy(server.port)))
             for name, server in servers.items()
         }
         name = urlsplit(database).path
         settings = {
-            "datastore": f"postgresql://postgres@127.0.0.1:{found['datastore'].proxy.port}{name}",
-            **{s: f"redis://127.0.0.1:{found[s].proxy.port}/0" for s in ("keystore", "usagestore")},
+            "datastore": f"postgresql://postgres@127.0.0.1:{dependencies['datastore'].proxy.port}{name}",
+            **{s: f"redis://127.0.0.1:{dependencies[s].proxy.port}/0" for s in ("keystore", "usagestore")},
         }
-        yield found, settings
+        yield dependencies, settings
 
 
 @pytest.mark.deep

@@ -40,12 +40,12 @@ def certificate(folder: Path, *names: str) -> Certificate:
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _signed("authority.test", authority_key, authority_key, "authority.test", None)
     chain = _signed(names[0], key, authority_key, "authority.test", names)
-    made = Certificate(folder / "authority.pem", folder / "chain.pem", folder / "key.pem")
-    made.authority.write_bytes(authority.public_bytes(Encoding.PEM))
-    made.chain.write_bytes(chain.public_bytes(Encoding.PEM))
-    made.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    made.key.chmod(0o600)
-    return made
+    own = Certificate(folder / "authority.pem", folder / "chain.pem", folder / "key.pem")
+    own.authority.write_bytes(authority.public_bytes(Encoding.PEM))
+    own.chain.write_bytes(chain.public_bytes(Encoding.PEM))
+    own.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    own.key.chmod(0o600)
+    return own
 
 
 def _signed(
@@ -93,7 +93,7 @@ class Listener:
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=16)
         self.port: int = self._listening.getsockname()[1]
         self.connections = 0
-        self.told = b""
+        self.received = b""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -110,7 +110,7 @@ class Listener:
             client.recv(8)
             client.sendall(b"S")
         with self._context.wrap_socket(client, server_side=True) as inside:
-            self.told += inside.recv(4096)
+            self.received += inside.recv(4096)
 
     def close(self) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
@@ -160,6 +160,6 @@ def test_a_server_with_another_name_receives_no_data(
         with listening(tmp_path / name, name) as (listener, own):
             monkeypatch.setenv("SSL_CERT_FILE", str(own.authority))
             use_s3(monkeypatch, f"https://localhost:{listener.port}")
-            said = call(client, home, listener.port, own.authority)
-            assert listener.connections, said
-            assert bool(listener.told) == (name == "localhost"), (name, listener.told, said)
+            output = call(client, home, listener.port, own.authority)
+            assert listener.connections, output
+            assert bool(listener.received) == (name == "localhost"), (name, listener.received, output)

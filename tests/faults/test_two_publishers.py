@@ -27,7 +27,7 @@ def _ingest(home: Path, number: int) -> None:
     succeed(home, "ingest", "sample-filings", filing)
 
 
-def _wait_until_held(lock: Path) -> None:
+def _wait_until_locked(lock: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if lock.exists():
@@ -46,7 +46,7 @@ def test_a_slow_publisher_never_replaces_a_newer_edition(home: Path) -> None:
     before = current(home)
     _ingest(home, 11)
     slow = _publish(home)
-    _wait_until_held(home / ".publish.lock")
+    _wait_until_locked(home / ".publish.lock")
     slow.send_signal(signal.SIGSTOP)
     _ingest(home, 12)
     second = _publish(home)
@@ -55,8 +55,8 @@ def test_a_slow_publisher_never_replaces_a_newer_edition(home: Path) -> None:
     assert current(home) == before, "neither is done"
     slow.kill()
     slow.communicate()
-    said, complaints = second.communicate(timeout=PATIENCE)
+    output, complaints = second.communicate(timeout=PATIENCE)
     assert second.returncode == 0, complaints
-    assert current(home) in said
+    assert current(home) in output
     assert ledger_position(current(home)) == ledger_position(before) + 2
     assert not list((home / "editions").glob(".building-*")), "what the killed one had begun is gone"

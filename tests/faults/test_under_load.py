@@ -18,7 +18,7 @@ from tests.live import LiveServer, run, succeed
 from tests.patience import in_one_minute
 from tests.torture import Trial
 
-WALK = "/v1/tenders?limit=3"
+LIST = "/v1/tenders?limit=3"
 TOOL = json.dumps(
     {
         "jsonrpc": "2.0",
@@ -54,21 +54,21 @@ def send(link: HTTPConnection, method: str, path: str, key: str) -> tuple[int, b
     return answer.status, answer.read()
 
 
-class Walks(threading.Thread):
+class Pager(threading.Thread):
     """Pages through tenders; every list must come from one edition, complete and without repetition."""
 
     def __init__(self, live: LiveServer, key: str) -> None:
         super().__init__()
         self._live, self._key = live, key
         self._over = threading.Event()
-        self.walked: Counter[str] = Counter()
+        self.lists: Counter[str] = Counter()
         self.failures: list[str] = []
 
     def run(self) -> None:
         link = HTTPConnection("127.0.0.1", self._live.port, timeout=PATIENCE)
         while not self._over.is_set():
             try:
-                self._walk(link)
+                self._read_list(link)
             except (OSError, HTTPException, ValueError, KeyError) as failure:
                 self.failures.append(repr(failure))
         link.close()
@@ -77,10 +77,10 @@ class Walks(threading.Thread):
         self._over.set()
         self.join()
 
-    def _walk(self, link: HTTPConnection) -> None:
+    def _read_list(self, link: HTTPConnection) -> None:
         rows, editions, cursor = [], set(), ""
         while True:
-            status, body = send(link, "GET", WALK + (f"&cursor={cursor}" if cursor else ""), self._key)
+            status, body = send(link, "GET", LIST + (f"&cursor={cursor}" if cursor else ""), self._key)
             page = json.loads(body)
             if status != 200:
                 self.failures.append(f"status {status}: {page}")
@@ -92,7 +92,7 @@ class Walks(threading.Thread):
                 break
         if len(editions) != 1 or len(rows) != len(set(rows)):
             self.failures.append(f"{editions}, {len(rows)} rows")
-        self.walked[f"{len(rows)} rows"] += 1
+        self.lists[f"{len(rows)} rows"] += 1
 
 
 @pytest.mark.deep
@@ -101,9 +101,9 @@ def test_paging_and_requests_continue_through_edition_switches(
     serve: Serve, key: str, home: Path, editions: tuple[str, str], trial: Trial
 ) -> None:
     live = serve(workers=2)
-    walks = Walks(live, key)
+    pager = Pager(live, key)
     with Load(live, key) as load:
-        walks.start()
+        pager.start()
         try:
             for number in range(trial.count(4, 50)):
                 edition = editions[number % 2]
@@ -111,12 +111,12 @@ def test_paging_and_requests_continue_through_edition_switches(
                 wait_for_edition(live, key, edition)
                 trial.saw("switches")
         finally:
-            walks.stop()
+            pager.stop()
     assert load.failures == []
-    assert walks.failures == []
-    assert len(walks.walked) == 1, "every walk has all rows"
+    assert pager.failures == []
+    assert len(pager.lists) == 1, "every walk has all rows"
     trial.saw("requests", load.editions.total())
-    trial.saw("walks to the end", walks.walked.total())
+    trial.saw("walks to the end", pager.lists.total())
 
 
 def test_sigterm_under_load_answers_every_counted_request(home: Path, serve: Serve, trial: Trial):
@@ -126,8 +126,8 @@ def test_sigterm_under_load_answers_every_counted_request(home: Path, serve: Ser
         key = live.key("starter", "--per-minute", "1000000", "--per-month", "100000000")
         outcomes: Counter[str] = Counter()
         broken: list[str] = []
-        told = (live, key, outcomes, broken)
-        clients = [threading.Thread(target=_ask_until_refused, args=told) for _ in range(6)]
+        arguments = (live, key, outcomes, broken)
+        clients = [threading.Thread(target=_ask_until_refused, args=arguments) for _ in range(6)]
         for client in clients:
             client.start()
         while outcomes["200"] < 200:
@@ -164,14 +164,14 @@ def _ask_until_refused(live: LiveServer, key: str, outcomes: Counter[str], broke
 
 @in_one_minute
 def test_the_quota_is_exact_over_rest_head_and_mcp_with_a_worker_killed(home: Path, trial: Trial) -> None:
-    quota, asked = 120, 300
+    quota, requests = 120, 300
     with LiveServer(home, workers=4) as live:
         for _ in range(trial.count(1, 20)):
             key = live.key("starter", "--per-minute", str(quota), "--per-month", "100000")
-            admitted, failed = _spend(live, key, asked, kill=lambda: workers(live)[0].kill())
+            admitted, failed = _spend(live, key, requests, kill=lambda: workers(live)[0].kill())
             assert quota - failed <= admitted <= quota, (admitted, failed)
             trial.saw("admitted", admitted)
-            trial.saw("refused", asked - admitted - failed)
+            trial.saw("refused", requests - admitted - failed)
             trial.saw("lost with the worker", failed)
             deadline = time.monotonic() + PATIENCE
             while len(workers(live)) < 4:
@@ -179,13 +179,13 @@ def test_the_quota_is_exact_over_rest_head_and_mcp_with_a_worker_killed(home: Pa
                 time.sleep(0.05)
 
 
-def _spend(live: LiveServer, key: str, asked: int, kill: Callable[[], None]) -> tuple[int, int]:
+def _spend(live: LiveServer, key: str, requests: int, kill: Callable[[], None]) -> tuple[int, int]:
     """The number of admitted requests, and the number without an answer."""
     kinds = (("GET", "/v1/entities/DC46AF1B1AAA424B58D1368176"), ("HEAD", ISSUER), ("POST", "/mcp"))
     began = threading.Event()
 
     def ask(number: int) -> str:
-        if number == asked // 4:
+        if number == requests // 4:
             began.set()
         link = HTTPConnection("127.0.0.1", live.port, timeout=PATIENCE)
         method, path = kinds[number % 3]
@@ -203,7 +203,7 @@ def _spend(live: LiveServer, key: str, asked: int, kill: Callable[[], None]) -> 
 
     with ThreadPoolExecutor(17) as clients:
         killing = clients.submit(_once, began, kill)
-        outcomes = Counter(clients.map(ask, range(asked)))
+        outcomes = Counter(clients.map(ask, range(requests)))
         killing.result()
     return outcomes["200"], outcomes["failed"]
 

@@ -54,12 +54,12 @@ def view(live: LiveServer, key: str, issuers: list[str], day: date) -> dict[str,
     """Every answer as of a day, without members about its capture."""
     paths = [f"/v1/{kind}/{one}?as_of={day}" for one in issuers for kind in ("fundamentals", "metrics")]
     paths += [f"/v1/screen?metric={metric.slug}&as_of={day}&limit=10000" for metric in metrics()]
-    found = {}
+    answers = {}
     for path in paths:
         answer = live.get(path, key)
         rows = answer.json().get("data", [])
-        found[path] = [{n: v for n, v in row.items() if n not in OF_THE_CAPTURE} for row in rows]
-    return found
+        answers[path] = [{n: v for n, v in row.items() if n not in OF_THE_CAPTURE} for row in rows]
+    return answers
 
 
 def issuers_of(live: LiveServer, key: str) -> list[str]:
@@ -71,27 +71,27 @@ def issuers_of(live: LiveServer, key: str) -> list[str]:
 @pytest.mark.rule("PIT-1")
 def test_a_past_day_equals_a_fresh_instance_without_later_data(tmp_path: Path, trial: Trial):
     whole, days = instance(tmp_path / "whole", None)
-    known = sorted(day for day in days if day < date.today() - timedelta(days=2))  # noqa: DTZ011
-    chosen = trial.chance.sample(known, min(len(known), trial.count(1, len(known))))
+    past_days = sorted(day for day in days if day < date.today() - timedelta(days=2))  # noqa: DTZ011
+    chosen = trial.chance.sample(past_days, min(len(past_days), trial.count(1, len(past_days))))
     rows = 0
     with LiveServer(whole) as live:
         key = live.key("professional", "--per-minute", "10000000", "--per-month", "100000000")
         issuers = issuers_of(live, key)
         for day in sorted(chosen):
-            later = [one for one in known if one > day]
+            later = [one for one in past_days if one > day]
             fresh, _ = instance(tmp_path / "fresh", day)
             with LiveServer(fresh) as other:
                 own = other.key("professional", "--per-minute", "10000000", "--per-month", "100000000")
-                for asked in (day - timedelta(days=1), day, day + timedelta(days=1)):
-                    if later and asked >= later[0]:
+                for as_of in (day - timedelta(days=1), day, day + timedelta(days=1)):
+                    if later and as_of >= later[0]:
                         continue  # the next day has news of its own
-                    expected, found = (view(s, k, issuers, asked) for s, k in ((other, own), (live, key)))
+                    expected, served = (view(s, k, issuers, as_of) for s, k in ((other, own), (live, key)))
                     for path, answer in expected.items():
                         if "/fundamentals/" in path:
-                            assert found[path] == answer, (day, path)
-                        for row in found[path]:
+                            assert served[path] == answer, (day, path)
+                        for row in served[path]:
                             assert row in answer, (day, path)
-                        rows += len(found[path])
+                        rows += len(served[path])
                     trial.saw("days")
             shutil.rmtree(tmp_path / "fresh")
     assert rows

@@ -14,7 +14,7 @@ import pytest
 
 from tests.live import LiveServer
 from tests.spec.market import Desk, PaidCaller, package
-from tests.spec.planted_persons import SEEN, Person, in_keys, in_parties, in_person_fields, in_texts
+from tests.spec.planted_persons import VISIBLE, Person, in_keys, in_parties, in_person_fields, in_texts
 from tests.torture import Trial
 
 SCRIPTS = {
@@ -35,7 +35,7 @@ SCRIPTS = {
     "Georgian": "აბგდევზთიკლმნოპჟრსტუფქღყშჩცძწჭხჯჰ",
     "Armenian": "աբգդեզէըթժիլխծկհձղճմյնշոչպջռսվտրցւփքօֆ",
 }
-PLACES = (in_parties, in_person_fields, in_texts, in_keys)
+GENERATORS = (in_parties, in_person_fields, in_texts, in_keys)
 WORD = re.compile(r"[^\W_]+")
 RUN = re.compile("[^\x00-\x1f\x7f\N{REPLACEMENT CHARACTER}]{12,}")
 
@@ -52,17 +52,21 @@ def somebody(number: int, script: str, chance: random.Random) -> Person:
 
 
 def everybody(trial: Trial, count: int) -> Iterator[tuple[str, str, Person, dict[str, Any]]]:
-    names = [(places, place) for places in PLACES for place, _ in places(somebody(0, "Latin", trial.chance))]
+    names = [
+        (generator, label)
+        for generator in GENERATORS
+        for label, _ in generator(somebody(0, "Latin", trial.chance))
+    ]
     trial.chance.shuffle(names)
     scripts = list(SCRIPTS)
     for number in range(count):
-        places, place = names[number % len(names)]
+        generator, label = names[number % len(names)]
         script = scripts[(number // len(names) + number) % len(scripts)]
         person = somebody(number, script, trial.chance)
-        content = dict(places(person))[place]
+        content = dict(generator(person))[label]
         if content["ocid"] == "ocds-test-x":
             content["ocid"] = f"ocds-test-{number}"
-        yield script, place, person, content
+        yield script, label, person, content
 
 
 def words_of(text: str) -> set[str]:
@@ -83,15 +87,15 @@ def test_nobody_with_a_generated_name_is_in_any_answer_file_or_line(tmp_path: Pa
     desk = Desk(tmp_path, log_level="debug", editions_kept="1")
     planted = list(everybody(trial, trial.count(60, 5000)))
     owner = {
-        word.casefold(): f"{script}, {place}: {person.name}"
-        for script, place, person, _ in planted
+        word.casefold(): f"{script}, {label}: {person.name}"
+        for script, label, person, _ in planted
         for word in (*person.tokens, person.email.partition("@")[0])
     }
     file = desk.write("people.json", package(*(content for *_, content in planted)))
     ingested, published = desk.command("ingest", "portal-za", file), desk.command("publish")
     assert (ingested.returncode, published.returncode) == (0, 0), ingested.stderr + published.stderr
-    found: dict[str, str] = {}
-    seen = False
+    leaks: dict[str, str] = {}
+    visible = False
     with desk.serve() as caller:
         surfaces = dict(answers(caller))
         surfaces["log"] = caller.server.log
@@ -102,11 +106,11 @@ def test_nobody_with_a_generated_name_is_in_any_answer_file_or_line(tmp_path: Pa
             surfaces[path.name] = text_of(path.read_bytes())
     for where, text in surfaces.items():
         words = words_of(text)
-        seen = seen or SEEN.casefold() in words
+        visible = visible or VISIBLE.casefold() in words
         for word in words & owner.keys():
-            found[f"{where}: {word}"] = owner[word]
-    assert found == {}, sorted({owner.partition(":")[0] for owner in found.values()})
-    assert seen, "the test can see"
+            leaks[f"{where}: {word}"] = owner[word]
+    assert leaks == {}, sorted({owner.partition(":")[0] for owner in leaks.values()})
+    assert visible, "the test can see"
     trial.saw("not found in any surface", len(planted))
 
 

@@ -39,11 +39,13 @@ class Questions:
 
     def draw(self) -> tuple[Operation, dict[str, str]]:
         operation = self._chance.choice(self._operations)
-        taken = {n: p for n, p in operation.parameters.items() if n != "cursor"}
-        optional = [name for name, p in taken.items() if not p.required]
-        chosen = {name for name, p in taken.items() if p.required}
+        parameters = {n: p for n, p in operation.parameters.items() if n != "cursor"}
+        optional = [name for name, p in parameters.items() if not p.required]
+        chosen = {name for name, p in parameters.items() if p.required}
         chosen |= set(self._chance.sample(optional, min(len(optional), self._chance.randint(0, 3))))
-        return operation, {n: self._asker._value(n, taken[n].kind.schema()) for n in taken if n in chosen}
+        return operation, {
+            n: self._asker._value(n, parameters[n].kind.schema()) for n in parameters if n in chosen
+        }
 
 
 def address(operation: Operation, arguments: dict[str, str]) -> tuple[str, dict[str, str]]:
@@ -57,15 +59,15 @@ def tool_answer(server: LiveServer, key: str, tool: Tool, arguments: dict[str, s
     if tool.name == "search_tenders":  # the default of REST
         arguments = {"country": "ZA", "detail": "full", **arguments}
     properties = tool.input_schema()["properties"]
-    given: dict[str, Any] = {}
+    typed: dict[str, Any] = {}
     for name, text in arguments.items():
         own = names.get(name, name)
         schema = json.dumps(properties[own])
         if '"array"' in schema:  # REST takes a list with commas
-            given[own] = text.split(",")
+            typed[own] = text.split(",")
         else:
-            given[own] = int(text) if "integer" in schema and text.lstrip("-").isdigit() else text
-    result = server.call(tool.name, key, given)
+            typed[own] = int(text) if "integer" in schema and text.lstrip("-").isdigit() else text
+    result = server.call(tool.name, key, typed)
     text = result["content"][0]["text"]
     return (json.loads(text)["status"] if result.get("isError") else 200), text
 
@@ -76,9 +78,9 @@ def test_every_surface_gives_the_same_rows_or_the_same_refusal(
 ) -> None:
     questions = Questions(server, paid_key, trial.chance)
     by_operation = {tool.operation.name: tool for tool in tools().values()}
-    wanted = trial.count(rounds(12, 40, here=5), 500)
+    count = trial.count(rounds(12, 40, here=5), 500)
     with Client(paid_key, server.url) as client:
-        while trial.outcomes["200"] < wanted:
+        while trial.outcomes["200"] < count:
             operation, arguments = questions.draw()
             if "" in arguments.values():  # this would be another path
                 continue
@@ -100,11 +102,11 @@ def test_every_surface_gives_the_same_rows_or_the_same_refusal(
                 continue
             rows, _ = as_json(plain, operation)
             header, *lines = csv.reader(io.StringIO(in_csv.text, newline=""), strict=True)
-            told = [dict(zip(header, line, strict=True)) for line in lines]
-            assert len(told) == len(rows), what
+            csv_rows = [dict(zip(header, line, strict=True)) for line in lines]
+            assert len(csv_rows) == len(rows), what
             table = pyarrow.ipc.open_stream(in_arrow.content).read_all().to_pylist()
             assert len(table) == len(rows), what
-            for row, written, typed in zip(rows, told, table, strict=True):
+            for row, written, typed in zip(rows, csv_rows, table, strict=True):
                 for name, value in row.items():
                     assert written[name] == csv_text(value, written[name]), (what, name)
                     assert arrow_text(typed[name]) == arrow_value(value, typed[name]), (what, name)

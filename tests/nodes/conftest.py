@@ -9,7 +9,6 @@ from tests.faults.conftest import World
 from tests.faults.conftest import editions as editions
 from tests.faults.conftest import home as home
 from tests.faults.conftest import key as key
-from tests.faults.conftest import no_answers_kept as no_answers_kept
 from tests.faults.conftest import world as world
 from tests.live import succeed
 from tests.once import made_once

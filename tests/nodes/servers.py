@@ -7,9 +7,10 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import httpx
 
@@ -97,24 +98,14 @@ def s3_server(bucket: str) -> Iterator[str]:
 
 
 class PlainServer:
-    """`python -m http.server`, which does not support ranges; it records the requests."""
+    """`python -m http.server`, which does not support ranges."""
 
     def __init__(self, folder: Path) -> None:
-        self.asked: list[str] = []
-        caller = self.asked
-
         class Handler(SimpleHTTPRequestHandler):
-            def __init__(self, *arguments: Any) -> None:
-                super().__init__(*arguments, directory=str(folder))
-
-            def send_head(self) -> Any:
-                caller.append(self.path)
-                return super().send_head()
-
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -133,7 +124,7 @@ class CuttingServer:
         self.requests: list[tuple[str, int]] = []
         """The path and the first byte of each request."""
         self.sent = 0
-        self._left = times
+        self._cuts_left = times
         self._name = name
         outer = self
 
@@ -161,17 +152,17 @@ class CuttingServer:
             handler.send_error(404)
             return
         content = path.read_bytes()
-        asked = handler.headers.get("range")
-        start = int(asked.removeprefix("bytes=").split("-")[0]) if asked else 0
+        byte_range = handler.headers.get("range")
+        start = int(byte_range.removeprefix("bytes=").split("-")[0]) if byte_range else 0
         self.requests.append((handler.path, start))
         body = content[start:]
-        handler.send_response(206 if asked else 200)
+        handler.send_response(206 if byte_range else 200)
         handler.send_header("content-length", str(len(body)))
-        if asked:
+        if byte_range:
             handler.send_header("content-range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         handler.end_headers()
-        if handler.path.endswith(self._name) and self._left:
-            self._left -= 1
+        if handler.path.endswith(self._name) and self._cuts_left:
+            self._cuts_left -= 1
             body = body[:most]
             handler.close_connection = True
         self.sent += len(body)

@@ -68,14 +68,14 @@ class SteadyLoad(Clients):
 
     def story(self) -> list[tuple[str, str, str]]:
         """Everything but answers: after which event, what, and why."""
-        told = []
+        lines = []
         for outcome in self.outcomes:
             if outcome.kind != "answered":
                 before = [what for at, what in self.events if at <= outcome.at]
-                told.append(
+                lines.append(
                     (before[-1] if before else "", f"{outcome.at:.1f} {outcome.kind}", outcome.detail)
                 )
-        return told
+        return lines
 
     def answers(self, since: float) -> int:
         return sum(outcome.at >= since and outcome.kind == "answered" for outcome in self.outcomes)

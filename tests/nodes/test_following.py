@@ -175,8 +175,8 @@ def test_damage_at_the_store_never_becomes_current(
             "longer": content + b"x",
         }
         target.write_bytes(changed[damage])
-    said = refused(node, f"file://{destination}")
-    assert target.name in said
+    message = refused(node, f"file://{destination}")
+    assert target.name in message
     assert current(node) == editions[0]
     target.write_bytes(content)
     follow(node, f"file://{destination}")
@@ -191,11 +191,11 @@ def test_an_interrupted_pull_resumes(destination: Path, tmp_path: Path) -> None:
     size = big.stat().st_size
     with CuttingServer(destination, big.name, most=size // 4 + 1, times=2) as server:
         follow(tmp_path / "node", server.url)
-        asked = [start for path, start in server.requests if path.endswith(big.name)]
-    assert len(asked) == 3
-    assert asked[0] == 0
-    assert asked[1] > 0
-    assert asked[2] > asked[1]
+        starts = [start for path, start in server.requests if path.endswith(big.name)]
+    assert len(starts) == 3
+    assert starts[0] == 0
+    assert starts[1] > 0
+    assert starts[2] > starts[1]
     assert (tmp_path / "node" / "editions" / "pool" / big.name).stat().st_size == size
 
 
@@ -210,8 +210,8 @@ def test_unexpected_answers_of_the_store_change_nothing(
     others = (b"", b"<html>", b"{}", note[:-2], b"[" * 5000, note.replace(b"editions/v1", b"editions/v2"))
     for other in others:
         (destination / "editions.note").write_bytes(other)
-        said = refused(node, f"file://{destination}")
-        assert "editions.note" in said
+        message = refused(node, f"file://{destination}")
+        assert "editions.note" in message
         assert current(node) == served
     sign_again_as_before(destination, note, home)
     assert "older than one seen before" in refused(node, f"file://{destination}")
@@ -231,8 +231,8 @@ def test_an_edition_of_a_newer_layout_is_refused_and_the_current_one_stays(
     url = f"file://{destination}"
     follow(node, f"file://{pushed_first}")
     push_by_a_newer_version(destination, home)
-    said = refused(node, url)
-    assert "has layout 99, and this version reads layout" in said
+    message = refused(node, url)
+    assert "has layout 99, and this version reads layout" in message
     assert current(node) == editions[0]
     assert "layout 99" in run(node, "doctor", editions=url).stdout
     fresh = tmp_path / "fresh"
@@ -274,8 +274,8 @@ def test_a_following_home_refuses_data_of_its_own(destination: Path, home: Path,
     assert "expected a folder" in run(home, "push", "https://there.example/editions").stderr
     wrong = run(tmp_path / "node", "follow", "--once", editions="gopher://x/y").stderr
     assert wrong.startswith("Error: SANKOFA_EDITIONS: expected https://host/path, ")
-    shown = run(home, "settings", editions="https://user:word@there.example/editions").stdout
-    assert "word" not in shown
+    settings = run(home, "settings", editions="https://user:word@there.example/editions").stdout
+    assert "word" not in settings
     assert os.environ.get("SANKOFA_EDITIONS") is None
 
 
@@ -286,6 +286,6 @@ def test_an_empty_node_says_to_pull_first(tmp_path: Path) -> None:
         assert answer.json()["detail"] == "The current edition has not been pulled yet; retry."
         until(lambda: "no edition is pulled yet" in node.log)
         assert "edition None" not in node.log
-    told = run(tmp_path / "node", "doctor", editions=f"file://{tmp_path / 'nowhere'}").stdout
-    assert "none is pulled yet; see `following`" in told
-    assert "sankofa publish" not in told
+    output = run(tmp_path / "node", "doctor", editions=f"file://{tmp_path / 'nowhere'}").stdout
+    assert "none is pulled yet; see `following`" in output
+    assert "sankofa publish" not in output

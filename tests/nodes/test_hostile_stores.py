@@ -92,7 +92,7 @@ def _rename_edition(home: Path, forged: str, honest: str) -> None:
     manifest.write_bytes(content)
     seal = sha256(content).hexdigest()
     note = read_note(editions)
-    others = {name: known for name, known in note.editions.items() if name != forged}
+    others = {name: digest for name, digest in note.editions.items() if name != forged}
     sign_again(editions, home, current=honest, editions={**others, honest: seal})
 
 
@@ -230,14 +230,14 @@ def test_no_store_can_make_a_node_serve_unsigned_rows(
     key = tuple(signer.verifier for signer in signers_of(world.home))
     trusted = key if pinned else ()
     for number in range(rounds(6, 15, 50, here=2)):  # a thousand in all in `make torture`
-        place, node = tmp_path / f"store-{number}", tmp_path / f"node-{number}"
-        shutil.copytree(stores.honest(mode), place, copy_function=os.link)
+        store, node = tmp_path / f"store-{number}", tmp_path / f"node-{number}"
+        shutil.copytree(stores.honest(mode), store, copy_function=os.link)
         begins = trial.chance.random() < 0.5 if pinned else False
         if not begins:
             shutil.copytree(stores.node(mode), node, copy_function=os.link)
         before = None if begins else world.editions[0]
-        what = Attack(place, stores, mode, trial.chance).strike()
-        looking, _ = follower(node, place, trusted)
+        what = Attack(store, stores, mode, trial.chance).strike()
+        looking, _ = follower(node, store, trusted)
         for _ in range(2):
             with suppress(ObjectError, OperatorError):
                 looking.look()
@@ -245,13 +245,13 @@ def test_no_store_can_make_a_node_serve_unsigned_rows(
         assert current in (before, world.editions[1], *([world.editions[0]] if begins else [])), what
         assert usable.items() <= honest.items(), what
         assert before is None or current in usable, f"{what}: the node serves nothing"
-        shutil.rmtree(place)
-        shutil.copytree(stores.honest(mode), place, copy_function=os.link)
+        shutil.rmtree(store)
+        shutil.copytree(stores.honest(mode), store, copy_function=os.link)
         looking.look()
         assert looking.state.complaint(datetime.now(UTC)) is None
         after, usable = served(node, trusted)
         assert after == world.editions[1], what
         assert usable == honest, what
         trial.saw((looking.state.refused and "refused") or "harmless")
-        shutil.rmtree(place)
+        shutil.rmtree(store)
         shutil.rmtree(node)

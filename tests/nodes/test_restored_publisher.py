@@ -47,7 +47,7 @@ def test_a_restored_publisher_continues_the_published_log(plain_desk: Desk, tmp_
     for name in ("b", "c"):
         publish_release(home, tmp_path, name)
     succeed(home, "push", store)
-    seen = entries(home)
+    published = entries(home)
     key = run(home, "editions", "key").stdout.strip()
     follow(node, f"file://{store}", trusted_keys=key)
 
@@ -62,8 +62,8 @@ def test_a_restored_publisher_continues_the_published_log(plain_desk: Desk, tmp_
     checkpoint.rmdir()
     (tmp_path / "moved").rename(checkpoint)
     publish_release(second, tmp_path, "d")
-    assert entries(second).startswith(seen)
-    assert len(entries(second)) > len(seen)
+    assert entries(second).startswith(published)
+    assert len(entries(second)) > len(published)
     succeed(second, "push", store)
     follow(node, f"file://{store}", trusted_keys=key)
     assert entries(node) == entries(second)
@@ -78,8 +78,8 @@ def test_a_restored_publisher_continues_the_published_log(plain_desk: Desk, tmp_
     assert (refused.returncode, "the log there has 4 entries" in refused.stderr) == (1, True), refused.stderr
     assert (store / "log" / "entries").read_bytes() == there
     with LiveServer(second) as server:  # a node without files, only /log/
-        taken = run(third, "editions", "take-log", server.url)
-    assert "copied 3 entries; the log now has 5" in taken.stdout, taken.stderr
+        done = run(third, "editions", "take-log", server.url)
+    assert "copied 3 entries; the log now has 5" in done.stdout, done.stderr
     assert entries(third).startswith(there)
     succeed(third, "push", store)
     follow(node, f"file://{store}", trusted_keys=key)
@@ -124,5 +124,5 @@ def test_a_silent_destination_times_out_without_holding_the_lock(
         with connection:
             published = publishing.result()
     assert published.returncode == 0, published.stderr
-    said = "the log at s3://bucket/editions could not be compared: log/checkpoint: no answer in 5 s"
-    assert said in published.stderr
+    message = "the log at s3://bucket/editions could not be compared: log/checkpoint: no answer in 5 s"
+    assert message in published.stderr

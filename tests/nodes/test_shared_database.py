@@ -91,10 +91,10 @@ def test_a_new_node_serves_each_edition_that_another_machine_publishes(machines:
 @pytest.mark.rule("NODE-8")
 def test_machines_that_publish_share_one_key(machines: Machines) -> None:
     first = machines.publish("one")
-    said = machines.refused("two", "publish")
-    assert "copy edition-key from the HOME of the machine that published" in said
+    message = machines.refused("two", "publish")
+    assert "copy edition-key from the HOME of the machine that published" in message
     key = machines.run("one", "editions", "key").strip()
-    assert key in said
+    assert key in message
     shutil.copyfile(machines.home("one") / "edition-key", machines.home("two") / "edition-key")
     second = machines.publish("two")
     assert machines.run("one", "editions").count("T") >= 2

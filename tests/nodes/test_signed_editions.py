@@ -66,8 +66,8 @@ def test_the_note_and_the_key_follow_the_specification(home: Path) -> None:
     decoded = base64.b64decode(signature)
     assert decoded[:4].hex() == key_hash
     Ed25519PublicKey.from_public_bytes(public[1:]).verify(decoded[4:], text + b"\n")
-    said = json.loads(text.decode().split("\n")[1])
-    for edition, digest in said["editions"].items():
+    publication = json.loads(text.decode().split("\n")[1])
+    for edition, digest in publication["editions"].items():
         manifest = (home / "editions" / edition / "manifest.json").read_bytes()
         assert hashlib.sha256(manifest).hexdigest() == digest
     assert stat.S_IMODE((home / "edition-key").stat().st_mode) == 0o600
@@ -119,8 +119,8 @@ def test_a_forged_edition_is_not_served_and_reported_until_an_honest_push(
         until(lambda: live.get("/v1/status").json()["edition"] == editions[1])
         honest = live.get(ISSUER, key)
         assert honest.status_code == 200
-        said = succeed(forger, "push", str(destination))
-        assert "replaced at the destination: no trusted key signed it" in said.stderr
+        done = succeed(forger, "push", str(destination))
+        assert "replaced at the destination: no trusted key signed it" in done.stderr
         sign_again(destination, forger, written_at="9999-12-31T23:59:59+00:00", sequence=1 << 60)
         until(lambda: live.get("/v1/status").json()["status"] == "degraded")
         status = live.get("/v1/status")
@@ -149,8 +149,8 @@ def test_a_node_without_a_configured_key_trusts_the_first_one_it_saw(
 ) -> None:
     node, url = tmp_path / "node", f"file://{store}"
     follow(node, url)
-    told = run(node, "doctor", editions=url).stdout
-    assert "the first key that was seen is trusted" in told
+    output = run(node, "doctor", editions=url).stdout
+    assert "the first key that was seen is trusted" in output
     (store / "editions.note").write_bytes((forger / "editions" / "editions.note").read_bytes())
     assert "no trusted key signed it" in refused(node, url)
     assert current(node) == editions[1]
@@ -176,7 +176,7 @@ def test_signed_rollbacks_forks_and_future_editions_are_refused(
         ({}, b"", "leaves out the current edition: a gap"),
         ({}, short, f"leaves out {editions[0]}, which was published before: a gap"),
     ):
-        list_changes = {} if listed is None else put_list(store, listed)
+        list_changes = {} if listed is None else store_list(store, listed)
         sign_again(store, home, **{**later, **changes, **list_changes})
         assert reason in refused(node, url)
         assert current(node) == editions[1]
@@ -184,7 +184,7 @@ def test_signed_rollbacks_forks_and_future_editions_are_refused(
     follow(node, url)
 
 
-def put_list(store: Path, content: bytes) -> dict[str, Any]:
+def store_list(store: Path, content: bytes) -> dict[str, Any]:
     """Make a store list this as its published editions; returns what the note then says."""
     digest = hashlib.sha256(content).hexdigest()
     path = store / "pool" / digest[:2] / digest if (store / "pool").exists() else store / "PUBLISHED"
@@ -319,8 +319,8 @@ def test_a_second_publisher_signs_too_and_nodes_follow_either(home: Path, forger
         follow(node, f"file://{store}", trusted_keys=trusted)
     wrong = tmp_path / "no-key"
     wrong.write_text(f"{first}\n")
-    for named in (wrong, tmp_path / "not-there"):
-        refusal = run(home, "editions", "key", "--add", named)
+    for path in (wrong, tmp_path / "not-there"):
+        refusal = run(home, "editions", "key", "--add", path)
         assert refusal.returncode == 1
-        assert named.name in refusal.stderr
+        assert path.name in refusal.stderr
     assert len((home / "edition-key").read_text().split()) == 2, "a refusal changes nothing"

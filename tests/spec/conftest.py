@@ -19,9 +19,9 @@ ENGINES = ("sqlite", "postgresql")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker("both_engines") is not None
-    wanted = os.environ.get("TEST_ENGINES", "all" if marked else "files")
+    chosen = os.environ.get("TEST_ENGINES", "all" if marked else "files")
     engines = deep_after(len(ENGINES) if "TEST_ENGINES" in os.environ else 1, ENGINES)
-    engines = engines if wanted == "all" else engines[:1]
+    engines = engines if chosen == "all" else engines[:1]
     if "engine" in metafunc.fixturenames:
         metafunc.parametrize("engine", engines, indirect=True, scope="module")
     if "fresh_engine" in metafunc.fixturenames:

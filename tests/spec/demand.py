@@ -32,7 +32,7 @@ Row = tuple[str, str, str, str, int, Decimal, Decimal | None, Decimal | None, De
 def releases(country: str, seed: int, months: int = 20, first: date = date(2024, 1, 1)) -> list[Release]:
     """Tenders over some months, with several releases each, some at the edges of months."""
     chance = random.Random(seed)
-    told = []
+    rows = []
     days = months * 30
     for number in range(months * 9):
         ocid = f"ocds-{country.lower()}-{number}"
@@ -45,11 +45,11 @@ def releases(country: str, seed: int, months: int = 20, first: date = date(2024,
             if chance.random() < 0.3:  # at the edge of a month
                 last = monthrange(moment.year, moment.month)[1]
                 moment = moment.replace(day=last, hour=23, minute=30)
-            told.append(_release(chance, ocid, f"r{chance.randrange(10**6)}-{step}", moment))
+            rows.append(_release(chance, ocid, f"r{chance.randrange(10**6)}-{step}", moment))
     # In the open month, unless today is its last day.
-    told.append(_release(chance, f"ocds-{country.lower()}-now", "now", datetime.combine(TODAY, time())))
-    chance.shuffle(told)
-    return told
+    rows.append(_release(chance, f"ocds-{country.lower()}-now", "now", datetime.combine(TODAY, time())))
+    chance.shuffle(rows)
+    return rows
 
 
 def _release(chance: random.Random, ocid: str, release_id: str, moment: datetime) -> Release:
@@ -93,16 +93,16 @@ def last_day(month: str) -> date:
     return date(year, number, monthrange(year, number)[1])
 
 
-def demand(told: Iterable[Release], country: str, as_of: date) -> list[Row]:
+def demand(reported: Iterable[Release], country: str, as_of: date) -> list[Row]:
     """The rows of a country under an as_of, in the order they are served."""
     months: dict[str, dict[str, Release]] = {}
-    for release in told:
+    for release in reported:
         when = released(release)
         if when.date() > as_of:
             continue
         by_ocid = months.setdefault(f"{when:%Y-%m}", {})
-        known = by_ocid.get(release["ocid"])
-        if known is None or (when, release["id"]) < (released(known), known["id"]):
+        current = by_ocid.get(release["ocid"])
+        if current is None or (when, release["id"]) < (released(current), current["id"]):
             by_ocid[release["ocid"]] = release
     rows = []
     for month in sorted(months, reverse=True):

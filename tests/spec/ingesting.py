@@ -47,16 +47,16 @@ def ingest(home: Path, *paths: str | Path, source: str = "filings") -> subproces
 def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
     """The counts of the summary line, which is all of stdout."""
     (line,) = done.stdout.splitlines()
-    found = {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", line.partition(":")[2])}
-    assert set(COUNTS) <= set(found), line
-    return {name: found[name] for name in COUNTS}
+    numbers = {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", line.partition(":")[2])}
+    assert set(COUNTS) <= set(numbers), line
+    return {name: numbers[name] for name in COUNTS}
 
 
 def rejects(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
     """The content of the rejects file that the summary names."""
-    named = re.search(r"\(rejects: (.+)\)", done.stdout)
-    assert named, done.stdout
-    return [json.loads(line) for line in Path(named[1]).read_text().splitlines()]
+    match = re.search(r"\(rejects: (.+)\)", done.stdout)
+    assert match, done.stdout
+    return [json.loads(line) for line in Path(match[1]).read_text().splitlines()]
 
 
 def ledger_facts(home: Path) -> int:

@@ -26,7 +26,7 @@ COLUMNS = ("series", "series_type", "frequency", "country", "date", "value", "un
 GDP = "NY.GDP.MKTP.CD"
 
 
-class Told(NamedTuple):
+class SeriesRow(NamedTuple):
     """A row of the series-csv template, in the order of its file."""
 
     series: str
@@ -39,7 +39,7 @@ class Told(NamedTuple):
     release: str
 
 
-def told() -> list[Told]:
+def drawn_rows() -> list[SeriesRow]:
     """Some series with values that are revised, return, are withdrawn, change their unit or come too
     early.
     """
@@ -60,13 +60,13 @@ def told() -> list[Told]:
             for _ in range(chance.choice((1, 1, 2, 3, 5))):
                 value = chance.choice(("1", "2", "9007199254740993.25", "0", ""))
                 unit = chance.choice(("index", "index", "points"))
-                rows.append(Told(series, family, frequency, country, str(day), value, unit, str(public)))
+                rows.append(SeriesRow(series, family, frequency, country, str(day), value, unit, str(public)))
                 public += timedelta(days=chance.choice((0, 1, 1, 9)))
     chance.shuffle(rows)
     return rows
 
 
-TOLD = told()
+SERIES_ROWS = drawn_rows()
 FIRST = """\
 Country Name,Country Code,Year,Value
 South Africa,ZAF,2020,337974620000.5
@@ -103,13 +103,13 @@ def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
 
 def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
     home = folder / "home"
-    table, half = folder / "ny.gdp.mktp.cd.csv", len(TOLD) // 2
+    table, half = folder / "ny.gdp.mktp.cd.csv", len(SERIES_ROWS) // 2
     for source, path, content in (
         ("worldbank", table, FIRST),
         ("worldbank", table, SECOND),
         ("worldbank", folder / "wdi.csv", WIDE),
-        ("series", folder / "a.csv", as_csv(TOLD[:half])),
-        ("series", folder / "b.csv", as_csv(TOLD[half:])),
+        ("series", folder / "a.csv", as_csv(SERIES_ROWS[:half])),
+        ("series", folder / "b.csv", as_csv(SERIES_ROWS[half:])),
     ):
         path.write_text(content)
         succeed(home, "ingest", source, path, **settings)
@@ -119,7 +119,7 @@ def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
         yield server
 
 
-def as_csv(rows: list[Told]) -> str:
+def as_csv(rows: list[SeriesRow]) -> str:
     text = io.StringIO()
     csv.writer(text).writerows([COLUMNS, *rows])
     return text.getvalue()
@@ -139,5 +139,5 @@ def ask(server: LiveServer, key: str, query: str = "") -> dict[str, Any]:
 
 
 def rows(server: LiveServer, key: str, query: str = "") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(server, key, query)["data"]
-    return found
+    data: list[dict[str, Any]] = ask(server, key, query)["data"]
+    return data

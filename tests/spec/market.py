@@ -172,7 +172,7 @@ class PaidCaller:
     def parties(self, **query: Any) -> list[Json]:
         return list(self.get("/v1/tender-parties", **{"limit": 10000, **query})["data"])
 
-    def walk(self, limit: int = 7, **query: Any) -> Iterator[Json]:
+    def pages(self, limit: int = 7, **query: Any) -> Iterator[Json]:
         page = self.get("/v1/tenders", limit=limit, **query)
         yield page
         while page["next_cursor"] is not None:
@@ -184,25 +184,25 @@ class PaidCaller:
 
         async def call() -> tuple[bool, Json]:
             async with self._client() as client:
-                return await _called(client, name, arguments)
+                return await _answer(client, name, arguments)
 
         return asyncio.run(call())
 
-    def walk_with_tool(self, name: str, **arguments: Any) -> list[Json]:
-        """The rows of every page, in one session of the SDK's own client."""
+    def pages_by_tool(self, name: str, **arguments: Any) -> list[Json]:
+        """Every page of a tool's answer, in one session of the SDK's own client."""
 
-        async def walk() -> list[Json]:
+        async def read_pages() -> list[Json]:
             pages: list[Json] = []
             async with self._client() as client:
                 cursor: Json = {}
                 while not pages or cursor["cursor"] is not None:
-                    failed, page = await _called(client, name, {**arguments, **cursor})
+                    failed, page = await _answer(client, name, {**arguments, **cursor})
                     assert not failed, page
                     pages.append(page)
                     cursor = {"cursor": page["next_cursor"]}
             return pages
 
-        return asyncio.run(walk())
+        return asyncio.run(read_pages())
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Client]:
@@ -213,13 +213,13 @@ class PaidCaller:
             yield client
 
 
-async def _called(client: Client, name: str, arguments: Json) -> tuple[bool, Json]:
-    found = await client.call_tool(name, arguments)
-    (content,) = found.content
+async def _answer(client: Client, name: str, arguments: Json) -> tuple[bool, Json]:
+    result = await client.call_tool(name, arguments)
+    (content,) = result.content
     body: Json = json.loads(content.text)  # type: ignore[union-attr]
-    if not found.is_error:
-        assert found.structured_content == body
-    return bool(found.is_error), body
+    if not result.is_error:
+        assert result.structured_content == body
+    return bool(result.is_error), body
 
 
 def instant(text: str) -> datetime:

@@ -114,6 +114,6 @@ def rest(server: LiveServer, path: str, key: str = SANDBOX, **query: str) -> htt
 
 def used(server: LiveServer, key: str, cap: int) -> int:
     """Requests counted on a key with that monthly cap, without this one."""
-    left = re.search(r'"month";r=(\d+)', rest(server, f"/v1/entities/{FUND}", key).headers["ratelimit"])
-    assert left is not None
-    return cap - int(left[1]) - 1
+    remaining = re.search(r'"month";r=(\d+)', rest(server, f"/v1/entities/{FUND}", key).headers["ratelimit"])
+    assert remaining is not None
+    return cap - int(remaining[1]) - 1

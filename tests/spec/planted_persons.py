@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tests.spec.market import CITY, identified, party, release
 
 FIRM = "Zqvisible Holdings Limited"
-SEEN = "Zqvisible"
+VISIBLE = "Zqvisible"
 """Texts that must be found, as proof that the search works."""
 
 Json = dict[str, Any]
@@ -119,15 +119,15 @@ def in_person_fields(p: Person) -> Iterator[tuple[str, Json]]:
         "additional contact points",
         release("x", parties=[party("f", FIRM, "buyer", additionalContactPoints=[contact(p)])]),
     )
-    yield "contactPerson of the portal", release("x", tender={"title": SEEN, "contactPerson": contact(p)})
-    yield "contactPoint of the tender", release("x", tender={"title": SEEN, "contactPoint": contact(p)})
+    yield "contactPerson of the portal", release("x", tender={"title": VISIBLE, "contactPerson": contact(p)})
+    yield "contactPoint of the tender", release("x", tender={"title": VISIBLE, "contactPoint": contact(p)})
     yield (
         "contact and free text",
         release(
             "x",
             tender={
                 "contactPerson": contact(p),
-                "description": f"Ask {p.name}, {p.number} or {p.email}, {SEEN}",
+                "description": f"Ask {p.name}, {p.number} or {p.email}, {VISIBLE}",
             },
         ),
     )
@@ -136,19 +136,19 @@ def in_person_fields(p: Person) -> Iterator[tuple[str, Json]]:
         release("x", parties=[party("f", FIRM, "supplier", beneficialOwners=[{"name": p.name}])]),
     )
     yield "directors", release("x", parties=[party("f", FIRM, "supplier", directors=[{"name": p.name}])])
-    told = {"title": f"{SEEN} for {p.name}"}
-    yield "a buyer that is only text", release("x", buyer=p.name, tender=told)
-    yield "a buyer in a list", release("x", buyer=[{"name": p.name}], tender=told)
-    yield "a party that is only text", release("x", parties=[p.name], tender=told)
+    tender = {"title": f"{VISIBLE} for {p.name}"}
+    yield "a buyer that is only text", release("x", buyer=p.name, tender=tender)
+    yield "a buyer in a list", release("x", buyer=[{"name": p.name}], tender=tender)
+    yield "a party that is only text", release("x", parties=[p.name], tender=tender)
     for field in ("supplier", "signedBy", "subcontractors", "responsibleParties", "directors"):
-        contract = {"id": "1", field: [{"name": p.name}], "title": f"{SEEN} by {p.name}"}
+        contract = {"id": "1", field: [{"name": p.name}], "title": f"{VISIBLE} by {p.name}"}
         yield f"a field outside the standard, {field}", release("x", contracts=[contract])
     yield (
         "signatories",
         release("x", contracts=[{"id": "1", "awardID": "1", "signatories": [{"name": p.name}]}]),
     )
-    yield "a field nobody knows", release("x", tender={"title": SEEN, "officer_in_charge": p.name})
-    yield "a key that is a name", release("x", tender={"title": SEEN, p.name: p.number})
+    yield "a field nobody knows", release("x", tender={"title": VISIBLE, "officer_in_charge": p.name})
+    yield "a key that is a name", release("x", tender={"title": VISIBLE, p.name: p.number})
 
 
 def in_texts(p: Person) -> Iterator[tuple[str, Json]]:
@@ -171,7 +171,7 @@ def in_texts(p: Person) -> Iterator[tuple[str, Json]]:
         "the number": f"ID {p.number}.",
     }
     for way, text in ways.items():
-        yield f"title, {way}", supplied("x", who, tender={"title": f"Awarded to {text} and {SEEN}"})
+        yield f"title, {way}", supplied("x", who, tender={"title": f"Awarded to {text} and {VISIBLE}"})
     text = f"{p.name} ({p.number})"
     for field in (
         "description",
@@ -180,7 +180,7 @@ def in_texts(p: Person) -> Iterator[tuple[str, Json]]:
         "category",
         "awardCriteriaDetails",
     ):
-        yield field, supplied("x", who, tender={"title": SEEN, field: text})
+        yield field, supplied("x", who, tender={"title": VISIBLE, field: text})
     yield "items", supplied("x", who, tender={"items": [{"id": "1", "description": text}]})
     yield (
         "documents",
@@ -215,9 +215,9 @@ def in_texts(p: Person) -> Iterator[tuple[str, Json]]:
         "contracts",
         supplied("x", who, contracts=[{"id": "1", "awardID": "1", "title": text, "description": text}]),
     )
-    yield "title in another language", supplied("x", who, tender={"title": SEEN, "title_fr": text})
+    yield "title in another language", supplied("x", who, tender={"title": VISIBLE, "title_fr": text})
     yield "tag", {**supplied("x", who), "tag": [p.name]}
-    yield "status", supplied("x", who, tender={"title": SEEN, "status": p.name})
+    yield "status", supplied("x", who, tender={"title": VISIBLE, "status": p.name})
     yield (
         "name of a firm's address",
         {
@@ -236,7 +236,7 @@ def in_texts_where_nobody_is_withheld(p: Person) -> Iterator[tuple[str, Json]]:
         "Mr": f"Mr {p.name}, room 5",
         "Mrs with initials": f"Mrs. Z.Q. van der {p.family} agreed",
     }.items():
-        yield f"by {way}", release("x", buyer=CITY, tender={"title": f"{SEEN}, ask {text}"})
+        yield f"by {way}", release("x", buyer=CITY, tender={"title": f"{VISIBLE}, ask {text}"})
     street = {"streetAddress": f"c/o {p.name}, 1 Long Street"}
     yield "care of somebody", release("x", parties=[party("f", FIRM, "buyer", address=street)])
     grouped = f"+{p.number[:3]} ({p.number[3:5]}) {p.number[5:9]}-{p.number[9:]}"
@@ -245,7 +245,7 @@ def in_texts_where_nobody_is_withheld(p: Person) -> Iterator[tuple[str, Json]]:
         release(
             "x",
             parties=[party("f", FIRM, "buyer", contactPoint={"telephone": grouped})],
-            tender={"title": f"{SEEN}, call {p.number} or 0{p.number[4:]}"},
+            tender={"title": f"{VISIBLE}, call {p.number} or 0{p.number[4:]}"},
         ),
     )
 
@@ -257,17 +257,17 @@ def in_keys(p: Person) -> Iterator[tuple[str, Json]]:
 
 def planted() -> dict[str, tuple[Person, Json]]:
     """Every field, each with a person of its own."""
-    found: dict[str, tuple[Person, Json]] = {}
+    contents: dict[str, tuple[Person, Json]] = {}
     number = 100
-    for places in (in_parties, in_person_fields, in_texts, in_texts_where_nobody_is_withheld, in_keys):
-        for place, _ in list(places(person(0))):
+    for generator in (in_parties, in_person_fields, in_texts, in_texts_where_nobody_is_withheld, in_keys):
+        for label, _ in list(generator(person(0))):
             number += 1
             somebody = person(number)
-            content = dict(places(somebody))[place]
+            content = dict(generator(somebody))[label]
             if content["ocid"] == "ocds-test-x":
                 content["ocid"] = f"ocds-test-{number}"
-            found[place] = somebody, content
-    return found
+            contents[label] = somebody, content
+    return contents
 
 
 PLANTED = planted()

@@ -45,8 +45,8 @@ Rows = list[dict[str, Any]]
 def lei_of(middle: str) -> str:
     """The LEI by its middle part, as the README names issuers."""
     with (SAMPLE / "lei" / "golden-copy.csv").open() as stream:
-        (found,) = [row["LEI"] for row in csv.DictReader(stream) if row["LEI"][12:18] == middle]
-    return found
+        (number,) = [row["LEI"] for row in csv.DictReader(stream) if row["LEI"][12:18] == middle]
+    return number
 
 
 def issuer(name: str) -> str:
@@ -55,7 +55,7 @@ def issuer(name: str) -> str:
 
 
 @cache
-def told(name: str) -> tuple[Told, ...]:
+def reports_of(name: str) -> tuple[Told, ...]:
     """Every report of an issuer, read directly from the files of the sample."""
     return _from_companyfacts(name) if name.isdigit() else _from_filings(lei_of(name))
 
@@ -122,8 +122,8 @@ class Reader:
         return answer.text
 
     def rows(self, name: str, **query: str) -> Rows:
-        asked = "&".join(f"{key}={value}" for key, value in query.items())
-        text = self.body(f"/v1/fundamentals/{issuer(name)}?{asked}")
+        text_query = "&".join(f"{key}={value}" for key, value in query.items())
+        text = self.body(f"/v1/fundamentals/{issuer(name)}?{text_query}")
         whole = json.loads(text, parse_int=Decimal, parse_float=Decimal)
         assert not whole["truncated"]
         return list(whole["data"])
@@ -131,12 +131,12 @@ class Reader:
     def figures(self, name: str, line_item: str, period_end: str, **query: str) -> list[Decimal | None]:
         """The vintages of one figure, oldest first."""
         query.setdefault("vintages", "all")
-        found = [
+        vintages = [
             row
             for row in self.rows(name, **query)
             if line_item in (row["line_item"], row["concept"]) and row["period_end"] == period_end
         ]
-        return [row["value_reported"] for row in found]
+        return [row["value_reported"] for row in vintages]
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from sankofa.operations.paging import filters_digest
 EDITIONS = ("edition", "since")
 EDITION = re.compile(r"[A-Za-z0-9-]{1,53}")
 INSTANT = re.compile(r"[0-9]{4}-[0-9-]{5}T[0-9:]{8}([.][0-9]{1,6})?(Z|[+-][0-9:]{5})")
-KEPT = os.environ["SCHEMATHESIS_EDITION"]
-WALKS = {
+EARLIER_EDITION = os.environ["SCHEMATHESIS_EDITION"]
+PAGED = {
     "/v1/tenders": {
         "country": "ZA",
         "from": "2024-01-01",
@@ -50,7 +50,7 @@ WALKS = {
         "limit": "2",
     },
     "/v1/coverage": {"country": "ZA", "sku": "AF-MACRO", "limit": "2"},
-    "/v1/changes": {"since": KEPT, "dataset": "tenders", "limit": "2"},
+    "/v1/changes": {"since": EARLIER_EDITION, "dataset": "tenders", "limit": "2"},
     "/v1/issuers": {"country": "ZA", "exchange": "JSE", "as_of": "2024-06-30", "limit": "2"},
     "/v1/cross-rates": {
         "via": "EUR",
@@ -104,7 +104,7 @@ def status_is_listed_or_a_plain_refusal(
 def map_query(context: schemathesis.HookContext, query: dict[str, Any] | None) -> dict[str, Any] | None:
     """Repeat every filter of a list, so that the link to the next page can repeat them."""
     path = "" if context.operation is None else context.operation.path
-    return {**WALKS.get(path, {}), **(query or {})}
+    return {**PAGED.get(path, {}), **(query or {})}
 
 
 @schemathesis.hook
@@ -114,7 +114,7 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any],
     No schema knows which editions are kept, so the current one replaces any other. Nor does it know the date:
     today replaces future days, which are a 400 by the description.
     """
-    if case.path in WALKS and case.query and case.query.get("format") in ("csv", "arrow", "xlsx"):
+    if case.path in PAGED and case.query and case.query.get("format") in ("csv", "arrow", "xlsx"):
         case.query["format"] = "json"  # Schemathesis reads a link to the next page from JSON only
     as_of = str((case.query or {}).get("as_of", ""))
     if re.fullmatch(REAL_DAYS, as_of) and as_of > datetime.now(UTC).date().isoformat():
@@ -138,7 +138,7 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any],
         if case.path == "/v1/restatements" and name == "since":
             continue  # a valid day in the schema
         if case.query and EDITION.fullmatch(str(case.query.get(name, ""))):
-            case.query[name] = KEPT
+            case.query[name] = EARLIER_EDITION
 
 
 @schemathesis.hook
@@ -216,43 +216,52 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
         if not re.fullmatch(REAL_DAYS, str(query.get("from", ""))):
             return False
         words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
-        place, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
+        country_code, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
         process = ("ocid", str(query["ocid"])) if "ocid" in query else ()
-        said_last = ("to", "closing_from", "closing_to", "buyer", "supplier", "category", "status", "method")
-        narrowing = [(name, str(query[name])) for name in said_last if name in query]
+        text_filters = (
+            "to",
+            "closing_from",
+            "closing_to",
+            "buyer",
+            "supplier",
+            "category",
+            "status",
+            "method",
+        )
+        narrowing = [(name, str(query[name])) for name in text_filters if name in query]
         if re.fullmatch(r"[0-9]{1,15}([.][0-9]{1,15})?", str(query.get("min_value", ""))):
             narrowing.append(("min_value", str(Decimal(str(query["min_value"])))))
         if "buyer_query" in query:
             narrowing.append(("buyer_query", str(query["buyer_query"])))
-        return filters_digest(("tenders", place, day, words, *process, *narrowing)).encode() in inside
+        return filters_digest(("tenders", country_code, day, words, *process, *narrowing)).encode() in inside
 
-    def said(name: str) -> str | None:
+    def value_of(name: str) -> str | None:
         return str(query[name]) if name in query else None
 
     def code(name: str) -> str | None:
-        text = said(name)
+        text = value_of(name)
         return None if text is None else country(text) or text.upper()
 
     filters: tuple[str | tuple[str, ...] | None, ...] = ()
     if path == "/v1/changes":
-        return f"changes|{said('since') or ''}|{said('dataset') or ''}".encode() in inside
+        return f"changes|{value_of('since') or ''}|{value_of('dataset') or ''}".encode() in inside
     if path == "/v1/issuers":
-        market = said("exchange")
+        market = value_of("exchange")
         filters = ("issuers", code("country"), None if market is None else exchange(market))
     elif path == "/v1/cross-rates":
         pair_and_via = tuple(str(query.get(name)).upper() for name in ("base", "quote", "via"))
-        filters = ("cross-rates", *pair_and_via, str(said("from")), str(said("to")))
+        filters = ("cross-rates", *pair_and_via, str(value_of("from")), str(value_of("to")))
     elif path == "/v1/coverage":
-        filters = ("coverage", code("country"), said("sku"))
+        filters = ("coverage", code("country"), value_of("sku"))
     elif path == "/v1/series":
-        asked = said("q")
-        filters = ("series", code("country"), None if asked is None else tuple(code_words(asked)))
+        words_query = value_of("q")
+        filters = ("series", code("country"), None if words_query is None else tuple(code_words(words_query)))
     elif path == "/v1/series/{series}/vintages":
         filters = ("vintages", str(inside_path.get("series")).upper())
     elif path == "/v1/statements/{service_id}":
-        items = said("line_items")
+        items = value_of("line_items")
         some = None if items is None else tuple(str(items).split(","))
-        own = (said("period_type"), said("kind"), some, said("shape") or "long")
+        own = (value_of("period_type"), value_of("kind"), some, value_of("shape") or "long")
         filters = ("statement", str(inside_path.get("service_id")).upper(), *own)
     if not filters or ("as_of" in query and not re.fullmatch(REAL_DAYS, str(query["as_of"]))):
         return False
@@ -261,10 +270,10 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
 
 def _is_one_question(query: dict[str, Any]) -> bool:
     """Whether it asks about one entity or country, and a dataset that it has."""
-    entity, place, dataset = (query.get(name) for name in ("entity_id", "country", "dataset"))
-    if (entity is None) == (place is None):
+    entity, country_code, dataset = (query.get(name) for name in ("entity_id", "country", "dataset"))
+    if (entity is None) == (country_code is None):
         return False
-    if place is not None:
+    if country_code is not None:
         return dataset in ("AF-TENDER", "AF-MACRO")
     return dataset != "AF-MACRO" if str(entity).startswith("DC") else dataset in (None, "AF-MACRO")
 

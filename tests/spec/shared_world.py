@@ -63,7 +63,7 @@ class Award(NamedTuple):
     winners: tuple[str, ...]
 
 
-class Told(NamedTuple):
+class TenderRelease(NamedTuple):
     country: str
     ocid: str
     id: str
@@ -84,10 +84,10 @@ PARTIES: dict[str, dict[str, Any]] = {
 }
 
 
-def releases() -> list[Told]:
+def releases() -> list[TenderRelease]:
     """Amounts that change, return, are zero or missing, in two currencies, some on one day or instant."""
     chance = random.Random(11)
-    told = []
+    drawn = []
     for number in range(30):
         day = date(2022, 1, 1) + timedelta(days=chance.randrange(60))
         for part in range(chance.choice((1, 2, 4, 7))):
@@ -103,8 +103,8 @@ def releases() -> list[Told]:
                 )
                 for n in range(chance.choice((0, 1, 2)))
             )
-            told.append(
-                Told(
+            drawn.append(
+                TenderRelease(
                     "KE" if number % 10 == 0 else "ZA",
                     f"ocds-test-{number:03}",
                     f"{part}",
@@ -115,45 +115,45 @@ def releases() -> list[Told]:
                 )
             )
             day += timedelta(days=chance.choice((0, 0, 1, 5)))
-    return told
+    return drawn
 
 
 RELEASES = releases()
 
 
-def as_ocds(told: Told) -> dict[str, Any]:
+def as_ocds(row: TenderRelease) -> dict[str, Any]:
     def value(amount: str | None, currency: str | None) -> dict[str, Any]:
         number = None if amount is None else float(amount) if len(amount) < 10 else Decimal(amount)
         return {"amount": number, "currency": currency}
 
     return {
-        "ocid": told.ocid, "id": told.id, "date": told.instant, "tag": ["award"], "language": "en",
+        "ocid": row.ocid, "id": row.id, "date": row.instant, "tag": ["award"], "language": "en",
         "initiationType": "tender",
         "parties": [{"id": key, "roles": ["supplier"], **party} for key, party in PARTIES.items()],
-        "tender": {"id": told.ocid, "title": "Beer", "value": value(told.amount, told.currency)},
+        "tender": {"id": row.ocid, "title": "Beer", "value": value(row.amount, row.currency)},
         "awards": [
             {
                 "id": award.id, "status": award.status, "value": value(award.amount, award.currency),
                 "suppliers": [{"id": key, "name": PARTIES[key]["name"]} for key in award.winners],
                 **({"date": f"{award.day}T00:00:00Z"} if award.day else {}),
             }
-            for award in told.awards
+            for award in row.awards
         ],
     }  # fmt: skip
 
 
-def lines(told: Sequence[Told]) -> str:
+def lines(rows: Sequence[TenderRelease]) -> str:
     """JSON Lines with exact figures."""
     texts = []
-    for one in told:
+    for one in rows:
         text = json.dumps(as_ocds(one), default=lambda number: f"<{number}>")
         texts.append(text.replace('"<', "").replace('>"', ""))
     return "\n".join(texts) + "\n"
 
 
-def files(order: Sequence[Told] = RELEASES, parts: int = 2) -> list[tuple[str, str, str]]:
+def files(order: Sequence[TenderRelease] = RELEASES, parts: int = 2) -> list[tuple[str, str, str]]:
     """(source, file name, content); each country's releases are split over so many files."""
-    found = [
+    contents = [
         ("filings", "filings.csv", FILINGS),
         ("gleif-lei", "lei.csv", LEIS),
         ("identifiers", "identifiers.csv", IDENTIFIERS),
@@ -162,18 +162,18 @@ def files(order: Sequence[Told] = RELEASES, parts: int = 2) -> list[tuple[str, s
         ("ecb-fx", "rates.csv", RATES),
     ]
     for country in ("za", "ke"):
-        own = [told for told in order if told.country == country.upper()]
+        own = [row for row in order if row.country == country.upper()]
         for part in range(parts):
-            found.append((f"tenders-{country}", f"{country}-{part}.jsonl", lines(own[part::parts])))
-    return found
+            contents.append((f"tenders-{country}", f"{country}-{part}.jsonl", lines(own[part::parts])))
+    return contents
 
 
-def build(folder: Path, given: Sequence[tuple[str, str, str]], **settings: str) -> Path:
+def build(folder: Path, contents: Sequence[tuple[str, str, str]], **settings: str) -> Path:
     """A HOME with the files ingested and published."""
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     (home / "sources.toml").write_text(SOURCES)
-    for source, name, content in given:
+    for source, name, content in contents:
         path = folder / name
         path.write_text(content)
         succeed(home, "ingest", source, path, **settings)
@@ -203,36 +203,36 @@ def _latest(story: list[tuple[str, str, Decimal | None, Any]]) -> tuple[int, tup
 def tender_values(country: str, day: str) -> list[tuple[Any, ...]]:
     """(currency, value, available_at, period_end, vintage) of a country's tenders, newest release first."""
     stories: dict[tuple[str, str], list[Any]] = {}
-    for told in RELEASES:
-        if told.country == country and told.day <= day and told.amount not in (None, "0"):
-            story = stories.setdefault((told.ocid, told.currency or ""), [])
-            story.append((told.day, (told.instant, told.id), Decimal(told.amount or ""), told))
-    found = []
+    for release in RELEASES:
+        if release.country == country and release.day <= day and release.amount not in (None, "0"):
+            story = stories.setdefault((release.ocid, release.currency or ""), [])
+            story.append((release.day, (release.instant, release.id), Decimal(release.amount or ""), release))
+    latest_rows = []
     for (ocid, currency), story in stories.items():
         if latest := _latest(story):
-            number, (first, _, value, told) = latest
-            place = (told.instant, ocid, told.id)
-            found.append((place, (currency or None, value, first, first, str(number))))
-    found.sort(key=lambda one: one[0][1:])
-    found.sort(key=lambda one: one[0][0], reverse=True)
-    return [row for _, row in found]
+            number, (first, _, value, release) = latest
+            sort_key = (release.instant, ocid, release.id)
+            latest_rows.append((sort_key, (currency or None, value, first, first, str(number))))
+    latest_rows.sort(key=lambda one: one[0][1:])
+    latest_rows.sort(key=lambda one: one[0][0], reverse=True)
+    return [row for _, row in latest_rows]
 
 
 def awards_won(winner: str, day: str) -> list[tuple[Any, ...]]:
     """(currency, value, available_at, period_end, vintage) of the awards to a party, newest release first."""
     stories: dict[tuple[str, str, str], list[Any]] = {}
-    for told in RELEASES:
-        for place, award in enumerate(told.awards):
-            if winner in award.winners and told.day <= day and award.amount not in (None, "0"):
+    for release in RELEASES:
+        for position, award in enumerate(release.awards):
+            if winner in award.winners and release.day <= day and award.amount not in (None, "0"):
                 value = None if award.status == "cancelled" else Decimal(award.amount or "")
-                story = stories.setdefault((told.ocid, award.id, award.currency), [])
-                story.append((told.day, (told.instant, told.id, place), value, (told, award)))
-    found = []
+                story = stories.setdefault((release.ocid, award.id, award.currency), [])
+                story.append((release.day, (release.instant, release.id, position), value, (release, award)))
+    latest_rows = []
     for identity, story in stories.items():
         if latest := _latest(story):
-            number, (first, _, value, (told, award)) = latest
+            number, (first, _, value, (release, award)) = latest
             row = (award.currency, value, first, award.day or first, str(number))
-            found.append(((told.instant, *identity), row))
-    found.sort(key=lambda one: one[0][1:])
-    found.sort(key=lambda one: one[0][0], reverse=True)
-    return [row for _, row in found]
+            latest_rows.append(((release.instant, *identity), row))
+    latest_rows.sort(key=lambda one: one[0][1:])
+    latest_rows.sort(key=lambda one: one[0][0], reverse=True)
+    return [row for _, row in latest_rows]

@@ -33,8 +33,8 @@ def lines(*values: Any) -> str:
     return "".join(json.dumps(value) + "\n" for value in values)
 
 
-def records(*found: Any) -> dict[str, Any]:
-    return {"uri": "https://example.org", "version": "1.1", "records": list(found)}
+def records(*contents: Any) -> dict[str, Any]:
+    return {"uri": "https://example.org", "version": "1.1", "records": list(contents)}
 
 
 def compiled(ocid: str) -> dict[str, Any]:

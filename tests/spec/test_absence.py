@@ -24,7 +24,7 @@ NO_FIGURES = "DC0734D8E2C2D1133C00301C26"
 BEFORE_RESTATED = "2024-09-02"
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     path: str
     reason: str
     words: str
@@ -34,61 +34,63 @@ class Asked(NamedTuple):
 
 
 QUESTIONS = [
-    Asked(f"/v1/fundamentals/{RETAILER}?line_items=sales", "unknown_line_item", "did you mean `revenue`"),
-    Asked(
+    Question(f"/v1/fundamentals/{RETAILER}?line_items=sales", "unknown_line_item", "did you mean `revenue`"),
+    Question(
         f"/v1/restatements?service_id={RETAILER}&line_item=sales", "unknown_line_item", "`revenue`", "", False
     ),
-    Asked(f"/v1/fundamentals/{RETAILER}?as_of=2010-06-30", "not_yet_known", "2021-08-30", "2021-08-30"),
-    Asked(f"/v1/metrics/{RETAILER}?as_of=2010-06-30", "not_yet_known", "2021-08-30", "2021-08-30", False),
-    Asked(f"/v1/fundamentals/{RETAILER}?line_items=deposits", "not_reported", "`deposits`", "2021-08-30"),
-    Asked(f"/v1/metrics/{UNKNOWN}", "unknown_organisation", UNKNOWN, None, False),
-    Asked("/v1/macro?series=CPI.ZA&as_of=2010-06-30", "not_yet_known", "2022-02-17", "2022-02-17"),
-    Asked("/v1/macro?series=FX.EUR.ZAR&as_of=1980-01-01", "not_yet_known", "Not known on 1980-01-01"),
-    Asked("/v1/macro?series=CPI.ZAF", "unknown_code", "CPI.ZA"),
-    Asked("/v1/macro?indicator=NY.GDP.MKTP.CX", "unknown_code", "NY.GDP.MKTP.CD"),
-    Asked("/v1/macro?series=NY.GDP.MKTP.CD&as_of=2015-06-30&country=NG", "annual_indicator", "annual"),
-    Asked("/v1/series/NY.GDP.MKTP.CD/vintages", "annual_indicator", "WDI:NY.GDP.MKTP.CD:"),
-    Asked("/v1/macro?indicator=CPI.ZA", "dated_series", "is a series"),
-    Asked("/v1/macro?indicator=NY.GDP.MKTP.CD&country=NG&to=1950", "outside_dates", "2015", "2015-12-31"),
-    Asked("/v1/macro?indicator=NY.GDP.MKTP.CD&country=FR", "not_covered", "France", None),
-    Asked("/v1/issuers?country=FR", "not_covered", "No issuers with figures of France", None, False),
-    Asked("/v1/issuers?as_of=1990-01-01", "not_yet_known", "2020-03-25", "2020-03-25"),
-    Asked("/v1/tenders?country=MU", "not_covered", "No tenders of Mauritius", None),
-    Asked("/v1/shared/facts?country=FRA&dataset=AF-MACRO", "not_covered", "No series of France", None),
-    Asked("/v1/macro?series=EURZAR", "unknown_code", "nearest: FX.EUR.ZAR", None),
-    Asked("/v1/macro?series=ZAR-EUR", "unknown_code", "nearest: FX.EUR.ZAR", None),
-    Asked("/v1/series?q=kenya+qqqzzzqqq", "no_match", "words", None),
-    Asked("/v1/tenders?country=ZA&from=2040-01-01", "outside_dates", "2026-06-28", "2023-10-01"),
-    Asked("/v1/search?q=qqqzzzqqq", "no_match", "words", None, False),
-    Asked(f"/v1/fundamentals/{RETAILER}/matrix?line_item=deposits", "not_reported", "`deposits`"),
-    Asked("/v1/series/CPI.ZA/matrix?from=2040-01-01", "outside_dates", "2025-07-31"),
-    Asked(f"/v1/metrics/{RETAILER}?metric=net_margin&max_age=1", "left_out", "net_margin is left out", None),
-    Asked(
+    Question(f"/v1/fundamentals/{RETAILER}?as_of=2010-06-30", "not_yet_known", "2021-08-30", "2021-08-30"),
+    Question(f"/v1/metrics/{RETAILER}?as_of=2010-06-30", "not_yet_known", "2021-08-30", "2021-08-30", False),
+    Question(f"/v1/fundamentals/{RETAILER}?line_items=deposits", "not_reported", "`deposits`", "2021-08-30"),
+    Question(f"/v1/metrics/{UNKNOWN}", "unknown_organisation", UNKNOWN, None, False),
+    Question("/v1/macro?series=CPI.ZA&as_of=2010-06-30", "not_yet_known", "2022-02-17", "2022-02-17"),
+    Question("/v1/macro?series=FX.EUR.ZAR&as_of=1980-01-01", "not_yet_known", "Not known on 1980-01-01"),
+    Question("/v1/macro?series=CPI.ZAF", "unknown_code", "CPI.ZA"),
+    Question("/v1/macro?indicator=NY.GDP.MKTP.CX", "unknown_code", "NY.GDP.MKTP.CD"),
+    Question("/v1/macro?series=NY.GDP.MKTP.CD&as_of=2015-06-30&country=NG", "annual_indicator", "annual"),
+    Question("/v1/series/NY.GDP.MKTP.CD/vintages", "annual_indicator", "WDI:NY.GDP.MKTP.CD:"),
+    Question("/v1/macro?indicator=CPI.ZA", "dated_series", "is a series"),
+    Question("/v1/macro?indicator=NY.GDP.MKTP.CD&country=NG&to=1950", "outside_dates", "2015", "2015-12-31"),
+    Question("/v1/macro?indicator=NY.GDP.MKTP.CD&country=FR", "not_covered", "France", None),
+    Question("/v1/issuers?country=FR", "not_covered", "No issuers with figures of France", None, False),
+    Question("/v1/issuers?as_of=1990-01-01", "not_yet_known", "2020-03-25", "2020-03-25"),
+    Question("/v1/tenders?country=MU", "not_covered", "No tenders of Mauritius", None),
+    Question("/v1/shared/facts?country=FRA&dataset=AF-MACRO", "not_covered", "No series of France", None),
+    Question("/v1/macro?series=EURZAR", "unknown_code", "nearest: FX.EUR.ZAR", None),
+    Question("/v1/macro?series=ZAR-EUR", "unknown_code", "nearest: FX.EUR.ZAR", None),
+    Question("/v1/series?q=kenya+qqqzzzqqq", "no_match", "words", None),
+    Question("/v1/tenders?country=ZA&from=2040-01-01", "outside_dates", "2026-06-28", "2023-10-01"),
+    Question("/v1/search?q=qqqzzzqqq", "no_match", "words", None, False),
+    Question(f"/v1/fundamentals/{RETAILER}/matrix?line_item=deposits", "not_reported", "`deposits`"),
+    Question("/v1/series/CPI.ZA/matrix?from=2040-01-01", "outside_dates", "2025-07-31"),
+    Question(
+        f"/v1/metrics/{RETAILER}?metric=net_margin&max_age=1", "left_out", "net_margin is left out", None
+    ),
+    Question(
         f"/v1/metrics/{RETAILER}?metric=net_margin&as_of={BEFORE_RESTATED}",
         "left_out",
         "revised later",
         None,
     ),
-    Asked("/v1/macro?series=FX.ZAR.EUR", "unknown_code", "nearest: FX.EUR.ZAR", None),
-    Asked("/v1/tenders?country=KE&query=qqqzzzqqq", "no_match", "words", None, False),
-    Asked("/v1/tenders?country=KE&supplier=Nobody", "no_match", "Nothing matches `supplier`"),
-    Asked(f"/v1/restatements?service_id={RETAILER}&since=2026-01-01", "outside_dates", "known from"),
-    Asked(f"/v1/restatements?service_id={NO_FIGURES}", "no_figures", "no figures", None),
-    Asked("/v1/entities/" + RETAILER + "?as_of=1990-01-01", "no_match", "1990-01-01", None),
-    Asked(
+    Question("/v1/macro?series=FX.ZAR.EUR", "unknown_code", "nearest: FX.EUR.ZAR", None),
+    Question("/v1/tenders?country=KE&query=qqqzzzqqq", "no_match", "words", None, False),
+    Question("/v1/tenders?country=KE&supplier=Nobody", "no_match", "Nothing matches `supplier`"),
+    Question(f"/v1/restatements?service_id={RETAILER}&since=2026-01-01", "outside_dates", "known from"),
+    Question(f"/v1/restatements?service_id={NO_FIGURES}", "no_figures", "no figures", None),
+    Question("/v1/entities/" + RETAILER + "?as_of=1990-01-01", "no_match", "1990-01-01", None),
+    Question(
         "/v1/panel?metrics=net_margin&from=2023-01-02&to=2023-01-09",
         "outside_dates",
         "No month ends",
         None,
         False,
     ),
-    Asked(
+    Question(
         f"/v1/panel?metrics=net_margin&from=2010-01-02&to=2012-12-31&issuers={RETAILER}",
         "not_yet_known",
         "2021-08-30",
         "2021-08-30",
     ),
-    Asked(
+    Question(
         f"/v1/panel?metrics=net_margin&from=2023-01-02&issuers={UNKNOWN}",
         "unknown_organisation",
         UNKNOWN,
@@ -103,16 +105,18 @@ def ask(server: LiveServer, key: str, path: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("ABS-1", "ABS-2")
-@every("asked", QUESTIONS, ids=[one.path for one in QUESTIONS])
-def test_an_empty_answer_gives_a_reason_and_a_next_step(server: LiveServer, paid_key: str, asked: Asked):
-    body = ask(server, paid_key, asked.path)
+@every("question", QUESTIONS, ids=[one.path for one in QUESTIONS])
+def test_an_empty_answer_gives_a_reason_and_a_next_step(
+    server: LiveServer, paid_key: str, question: Question
+):
+    body = ask(server, paid_key, question.path)
     assert body["count"] == 0
     absent = body["absent"]
     assert set(absent) == {"reason", "detail", "first", "last", "try"}
-    assert absent["reason"] == asked.reason
-    assert asked.words in absent["detail"]
-    if asked.first != "":
-        assert absent["first"] == asked.first
+    assert absent["reason"] == question.reason
+    assert question.words in absent["detail"]
+    if question.first != "":
+        assert absent["first"] == question.first
     counts = []
     for one in absent["try"]:
         assert set(one) == {"path", "arguments", "why"}
@@ -120,7 +124,7 @@ def test_an_empty_answer_gives_a_reason_and_a_next_step(server: LiveServer, paid
         assert led.status_code == 200, (one, led.text)
         counts.append(led.json()["count"])
     assert all(counts), absent["try"]
-    assert counts or not asked.leads_on
+    assert counts or not question.leads_on
 
 
 @pytest.mark.rule("ABS-2")
@@ -128,8 +132,8 @@ def test_words_that_nothing_has_together_are_suggested_alone(server: LiveServer,
     buyer = next(row["buyer_name"] for row in server.rows("/v1/tenders?country=KE", paid_key))
     word = max(buyer.split(), key=len)
     absent = server.body("/v1/tenders", paid_key, country="KE", query=f"{word} qqqzzzqqq")["absent"]
-    named = {"country": "KE", "buyer_query": word}
-    assert named in [one["arguments"] for one in absent["try"]]
+    suggestion = {"country": "KE", "buyer_query": word}
+    assert suggestion in [one["arguments"] for one in absent["try"]]
     covered = server.body("/v1/tenders?country=MU", paid_key)["absent"]["try"]
     assert {"sku": "AF-TENDER"} in [one["arguments"] for one in covered]
 
@@ -139,8 +143,8 @@ def test_an_unknown_name_in_place_of_a_service_id_says_where_to_look(server: Liv
     for path in ("/v1/fundamentals/Kgalagadi", "/v1/entities/Nobody", f"/v1/entities/{UNKNOWN}"):
         answer = server.get(path, paid_key)
         assert answer.status_code == 404
-        asks = "Search for its name: /v1/search?q=" in answer.json()["detail"]
-        assert asks is (UNKNOWN not in path)
+        suggests_search = "Search for its name: /v1/search?q=" in answer.json()["detail"]
+        assert suggests_search is (UNKNOWN not in path)
 
 
 @pytest.mark.rule("ABS-1")
@@ -171,8 +175,8 @@ def test_an_answer_with_rows_has_null(server: LiveServer, paid_key: str) -> None
 def test_tools_columns_client_and_pages_give_the_same_reason(server: LiveServer, paid_key: str) -> None:
     path = f"/v1/fundamentals/{RETAILER}?as_of=2010-06-30"
     absent = ask(server, paid_key, path)["absent"]
-    told = server.tool("get_fundamentals", paid_key, {"service_id": RETAILER, "as_of": "2010-06-30"})
-    assert told["absent"] == absent
+    by_tool = server.tool("get_fundamentals", paid_key, {"service_id": RETAILER, "as_of": "2010-06-30"})
+    assert by_tool["absent"] == absent
     table = server.http.get(path, headers={"X-API-Key": paid_key, "Accept": "text/csv"})
     assert json.loads(table.headers["x-absent"]) == absent
     with Client(paid_key, server.url) as client:

@@ -38,8 +38,8 @@ _FILING = "entity,line_item,value,currency,period_start,period_end,available_at,
 _SERIES = "series,series_type,frequency,country,date,value,unit,release_date"
 
 
-def filings(start: str = "2022-01-01", end: str = "2022-12-31", known: str = "2023-03-01") -> str:
-    return f"ticker:JSE:TST,revenue,5,ZAR,{start},{end},{known},afs,p. 4"
+def filings(start: str = "2022-01-01", end: str = "2022-12-31", available: str = "2023-03-01") -> str:
+    return f"ticker:JSE:TST,revenue,5,ZAR,{start},{end},{available},afs,p. 4"
 
 
 def companyfacts(*rows: dict[str, Any]) -> str:
@@ -102,7 +102,7 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str, int]] = {
         *("filings", "a.csv", lambda day: figures(start=day, end=max(day, "2022-12-31"))),
         *("period_", 1),
     ),
-    "available_at": ("filings", "a.csv", lambda day: figures(known=day), "available_at", 1),
+    "available_at": ("filings", "a.csv", lambda day: figures(available=day), "available_at", 1),
     "companyfacts": ("sec-companyfacts", "CIK9999900777.json", reported, "period_end", 1),
     "date": ("series", "s.csv", lambda day: values(f"{day},1,,"), "date", 1),
     "release_date": ("series", "s.csv", lambda day: values(f"2022-02-01,1,,{day}"), "release_date", 1),
@@ -138,10 +138,10 @@ def test_a_row_with_a_date_out_of_range_is_rejected_and_says_why(desk: Desk) -> 
         path.write_text(content(day))
         summary = desk.take(source, path)
         assert not summary.failures
-        found = rejects(summary.rejects)
+        lines = rejects(summary.rejects)
         desk.now += timedelta(seconds=1)
-        assert len(found) == rows == summary.counts.rejected, (field, day)
-        for _, reason in found:
+        assert len(lines) == rows == summary.counts.rejected, (field, day)
+        for _, reason in lines:
             assert reason.startswith(field)
             assert reason.endswith(REASON)
         assert summary.counts.appended or summary.counts.unchanged
@@ -235,24 +235,24 @@ def test_pages_answer_although_an_older_ledger_spans_two_thousand_years(
     desk.take("series", desk.inbox / "s.csv")
     desk.take("worldbank", desk.inbox / "fp.cpi.totl.zg.csv")
     desk.publish().close()
-    places = [f"/macro/series/{key}" for key, *_ in SERIES]
-    places += ["/macro/indicator/FP.CPI.TOTL.ZG", "/country/ZA", "/"]
+    paths = [f"/macro/series/{key}" for key, *_ in SERIES]
+    paths += ["/macro/indicator/FP.CPI.TOTL.ZG", "/country/ZA", "/"]
     with LiveServer(desk.home) as server:
-        for place in places:
-            assert server.http.get(place).status_code == 200, place
-        for place in places[: len(SERIES)]:
+        for path in paths:
+            assert server.http.get(path).status_code == 200, path
+        for path in paths[: len(SERIES)]:
             for day in DAYS:
-                assert server.http.get(f"{place}?as_of={day}").status_code == 200, (place, day)
+                assert server.http.get(f"{path}?as_of={day}").status_code == 200, (path, day)
 
 
 def _failing(module: Any, name: str, at: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant a defect: a function of a builder fails on some of its rows."""
     whole = getattr(module, name)
 
-    def defective(*arguments: Any, **named: Any) -> Any:
-        if at(*arguments, **named):
+    def defective(*arguments: Any, **keywords: Any) -> Any:
+        if at(*arguments, **keywords):
             raise ZeroDivisionError("planted")
-        return whole(*arguments, **named)
+        return whole(*arguments, **keywords)
 
     monkeypatch.setattr(module, name, defective)
 
@@ -275,19 +275,19 @@ def test_a_row_that_breaks_a_build_is_named_with_its_capture(
         )
         desk.take("portal", at)
     if surface == "figures":
-        _failing(fundamentals, "fact_row", lambda *said: said[2].report.value == "11", monkeypatch)
+        _failing(fundamentals, "fact_row", lambda *row: row[2].report.value == "11", monkeypatch)
         source, capture, file = "filings", 4, "f2022.csv"
     elif surface == "series":
-        _failing(macro_series, "in_force", lambda said: said.report.figure == "11", monkeypatch)
+        _failing(macro_series, "in_force", lambda row: row.report.figure == "11", monkeypatch)
         source, capture, file = "series", 5, "s2022.csv"
     else:
         _failing(tenders, "_buyer", lambda tender: tender.row.release_id == "11", monkeypatch)
         source, capture, file = "portal", 6, "r2022.json"
-    said = CliRunner().invoke(main, ["publish"], env={"SANKOFA_HOME": str(desk.home)})
-    assert said.exit_code == 1
-    assert f"ZeroDivisionError (planted) on a row of capture {capture} ({source}, {file})" in said.output
-    assert f"sankofa withdraw {source} --capture {capture} --reason TEXT" in said.output
-    assert "Traceback" not in said.output
+    result = CliRunner().invoke(main, ["publish"], env={"SANKOFA_HOME": str(desk.home)})
+    assert result.exit_code == 1
+    assert f"ZeroDivisionError (planted) on a row of capture {capture} ({source}, {file})" in result.output
+    assert f"sankofa withdraw {source} --capture {capture} --reason TEXT" in result.output
+    assert "Traceback" not in result.output
     again = CliRunner().invoke(main, ["publish", "--verbose"], env={"SANKOFA_HOME": str(desk.home)})
     assert 'raise ZeroDivisionError("planted")' in again.output
     monkeypatch.undo()

@@ -176,12 +176,12 @@ def test_an_unknown_path_is_404_with_or_without_a_key(
     assert server.get(path, key).status_code == 404
 
 
-GONE = "20010101T000000Z-00001-0123456789"
+REMOVED_EDITION = "20010101T000000Z-00001-0123456789"
 """The id of an edition that never was."""
 MUCH = 1_000_000
 REFUSED = [
     (PAID_LOOKUP, 402),
-    (f"/v1/changes?since={GONE}", 402),
+    (f"/v1/changes?since={REMOVED_EDITION}", 402),
     (f"{NOBODY.replace('fundamentals', 'metrics')}?limit={MUCH}", 402),
     (f"/v1/macro?limit={MUCH}", 402),
     (f"/v1/macro?series_type=fx&limit={MUCH}", 400),
@@ -200,9 +200,9 @@ def test_400_and_402_come_before_an_edition_is_looked_for(
     server: LiveServer, sample_key: str, path: str, status: int
 ) -> None:
     assert server.get(path, sample_key).status_code == status
-    asked = f"{path}{'&' if '?' in path else '?'}edition={GONE}"
-    assert server.get(asked, sample_key).status_code == status
-    assert server.get(path, sample_key, x_edition=GONE).status_code == status
+    of_removed_edition = f"{path}{'&' if '?' in path else '?'}edition={REMOVED_EDITION}"
+    assert server.get(of_removed_edition, sample_key).status_code == status
+    assert server.get(path, sample_key, x_edition=REMOVED_EDITION).status_code == status
 
 
 @pytest.mark.rule("KEY-7")

@@ -49,21 +49,21 @@ def caller(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
         yield caller
 
 
-def known(iso3: str, day: date) -> list[tuple[str, Decimal | None, str, int]]:
+def expected_rows(iso3: str, day: date) -> list[tuple[str, Decimal | None, str, int]]:
     """(date, value, available_at, vintage), newest first, by hand."""
     rows = []
     for year in reversed(YEARS):
-        standing, since, vintage = "", None, 0
+        current, since, vintage = "", None, 0
         for captured in CAPTURES:
             value = TABLES[captured][iso3, year]
-            if captured <= day and value != standing and (value or vintage):
-                standing, since, vintage = value, captured, vintage + 1
+            if captured <= day and value != current and (value or vintage):
+                current, since, vintage = value, captured, vintage + 1
         if since is not None:
-            rows.append((f"{year}-12-31", Decimal(standing) if standing else None, str(since), vintage))
+            rows.append((f"{year}-12-31", Decimal(current) if current else None, str(since), vintage))
     return rows
 
 
-def shown(caller: PaidCaller, query: str) -> list[dict[str, Any]]:
+def macro_rows(caller: PaidCaller, query: str) -> list[dict[str, Any]]:
     return list(caller.get("/v1/macro", **dict(pair.split("=") for pair in query.split("&")))["data"])
 
 
@@ -73,10 +73,10 @@ def test_a_value_is_known_from_the_first_capture_that_shows_it(caller: PaidCalle
     for iso3 in COUNTRIES:
         for captured in CAPTURES:
             for day in (captured - timedelta(1), captured, captured + timedelta(1)):
-                rows = shown(caller, f"series=WDI:NY.GDP.MKTP.CD:{iso3}&as_of={day}")
+                rows = macro_rows(caller, f"series=WDI:NY.GDP.MKTP.CD:{iso3}&as_of={day}")
                 assert [
                     (row["date"], row["value"], row["available_at"], row["vintage"]) for row in rows
-                ] == known(iso3, day), (iso3, day)
+                ] == expected_rows(iso3, day), (iso3, day)
                 assert {row["frequency"] for row in rows} <= {"annual"}
                 for row in rows:
                     assert row["source_ref"].startswith(f"worldbank:{row['available_at']}-gdp.csv@")
@@ -100,9 +100,9 @@ def test_tables_ingested_newest_first_give_the_same_series(plain_desk: Desk) -> 
     }
     expected["2013-06-27"] = [("1.5", "2012-09-20", 1)]
     with plain_desk.serve() as caller:
-        for day, found in expected.items():
-            rows = shown(caller, f"series=WDI:NY.GDP.MKTP.CD:KEN&as_of={day}")
-            assert [(str(row["value"]), row["available_at"], row["vintage"]) for row in rows] == found, day
+        for day, values in expected.items():
+            rows = macro_rows(caller, f"series=WDI:NY.GDP.MKTP.CD:KEN&as_of={day}")
+            assert [(str(row["value"]), row["available_at"], row["vintage"]) for row in rows] == values, day
 
 
 @pytest.mark.rule("ADP-5")
@@ -111,26 +111,26 @@ def test_a_tidy_file_name_may_put_the_day_before_its_indicator(plain_desk: Desk)
     plain_desk.ingest("worldbank", "2016-03-01-sp.pop.totl.csv", table)
     plain_desk.publish()
     with plain_desk.serve() as caller:
-        (row,) = shown(caller, "country=NG&indicator=SP.POP.TOTL")
+        (row,) = macro_rows(caller, "country=NG&indicator=SP.POP.TOTL")
         assert (row["year"], row["value"]) == (2014, 176400000)
-        (row,) = shown(caller, "series=WDI:SP.POP.TOTL:NGA")
+        (row,) = macro_rows(caller, "series=WDI:SP.POP.TOTL:NGA")
         assert (row["date"], row["available_at"]) == ("2014-12-31", "2016-03-01")
 
 
 def test_an_annual_series_is_listed_with_its_country_and_family(caller: PaidCaller) -> None:
-    rows = shown(caller, "country=NG&as_of=2018-08-01&series_type=wdi&frequency=annual")
-    assert rows == shown(caller, "series=wdi:ny.gdp.mktp.cd:nga&as_of=2018-08-01")
+    rows = macro_rows(caller, "country=NG&as_of=2018-08-01&series_type=wdi&frequency=annual")
+    assert rows == macro_rows(caller, "series=wdi:ny.gdp.mktp.cd:nga&as_of=2018-08-01")
     assert rows
 
 
 def test_a_table_without_a_day_in_its_name_is_not_a_series(caller: PaidCaller) -> None:
-    assert shown(caller, "series=WDI:FP.CPI.TOTL.ZG:NGA") == []
-    assert shown(caller, "country=NG&indicator=FP.CPI.TOTL.ZG")
+    assert macro_rows(caller, "series=WDI:FP.CPI.TOTL.ZG:NGA") == []
+    assert macro_rows(caller, "country=NG&indicator=FP.CPI.TOTL.ZG")
 
 
 def test_annual_mode_and_shared_facts_do_not_change(caller: PaidCaller) -> None:
     newest = TABLES[CAPTURES[-1]]
-    rows = shown(caller, "country=NG&indicator=NY.GDP.MKTP.CD")
+    rows = macro_rows(caller, "country=NG&indicator=NY.GDP.MKTP.CD")
     assert {row["year"]: row["value"] for row in rows if row["value"] is not None} == {
         year: Decimal(newest["NGA", year]) for year in YEARS if newest["NGA", year]
     }

@@ -105,20 +105,20 @@ def test_pages_of_bounded_answers_give_every_row_once_in_order(
         if body["next_cursor"] is None:
             break
         cursor = {"cursor": body["next_cursor"]}
-    walked: list[dict[str, Any]] = []
+    paged: list[dict[str, Any]] = []
     cursor = {}
-    while len(walked) < min(len(expected), 60):
+    while len(paged) < min(len(expected), 60):
         body, size = small.call(name, {**arguments, **cursor})
         assert size <= SMALL
         assert rows_of(body), "at least one row, or the walk would stand still"
-        walked += rows_of(body)
+        paged += rows_of(body)
         if body["next_cursor"] is None:
             break
         assert "next_cursor" in body["hint"]
         cursor = {"cursor": body["next_cursor"]}
-    shared = min(len(walked), len(expected))
+    shared = min(len(paged), len(expected))
     ids = [{k: v for k, v in row.items() if k != "observed_at"} for row in expected[:shared]]
-    assert [{k: v for k, v in row.items() if k != "observed_at"} for row in walked[:shared]] == ids
+    assert [{k: v for k, v in row.items() if k != "observed_at"} for row in paged[:shared]] == ids
     assert shared >= min(len(expected), 60)
 
 

@@ -54,7 +54,7 @@ def name(text):
     prefix, _, rest = text.partition(":")
     return rdflib.URIRef(str(prefixes[prefix]) + rest)
 shapes, known = rdflib.Graph(), set()
-for rule in asked["rules"].strip().replace("\\n    ", " ").splitlines():
+for rule in inputs["rules"].strip().replace("\\n    ", " ").splitlines():
     own, *words = rule.split()
     known.add(name(own))
     shape, kind = rdflib.BNode(), ""
@@ -77,67 +77,67 @@ for rule in asked["rules"].strip().replace("\\n    ", " ").splitlines():
 def violations(graph):
     _, report, _ = validate(graph, shacl_graph=shapes)
     return sorted({str(path) for path in report.objects(None, SH.resultPath)})
-base = asked["base"]
+base = inputs["base"]
 graphs = []
 for form, kind in (("ttl", "turtle"), ("jsonld", "json-ld")):
     graph = rdflib.Graph()
     graph.parse(data=urllib.request.urlopen(f"{base}/catalog.{form}").read(), format=kind)
     graphs.append(graph)
-told["same"] = set(graphs[0]) == set(graphs[1])
+output["same"] = set(graphs[0]) == set(graphs[1])
 graph = graphs[0]
-told["violations"] = violations(graph)
-told["without rules"] = sorted(set(graph.objects(None, RDF.type)) - known)
+output["violations"] = violations(graph)
+output["without rules"] = sorted(set(graph.objects(None, RDF.type)) - known)
 listed = graph.objects(None, DCAT.dataset)
-told["datasets"] = sorted(str(graph.value(one, DCTERMS.identifier)) for one in listed)
-told["downloads"] = sorted(str(one) for one in graph.objects(None, DCAT.downloadURL))
+output["datasets"] = sorted(str(graph.value(one, DCTERMS.identifier)) for one in listed)
+output["downloads"] = sorted(str(one) for one in graph.objects(None, DCAT.downloadURL))
 for lost in ("dct:title", "foaf:name", "spdx:algorithm"):  # to see the rules fail
     less = rdflib.Graph()
     for triple in graph:
         if triple[1] != name(lost):
             less.add(triple)
-    told[lost] = violations(less)
+    output[lost] = violations(less)
 """
 READERS = """
 import mlcroissant, frictionless
 dataset = mlcroissant.Dataset(jsonld=f"{base}/catalog.croissant.json")
-told["issues"] = [dataset.metadata.ctx.issues.report()] if dataset.metadata.ctx.issues.errors else []
-told["record_sets"] = sorted(one.uuid for one in dataset.metadata.record_sets)
-if told["record_sets"]:
-    name = told["record_sets"][0]
-    told["records"] = [name, sum(1 for _ in dataset.records(name))]
+output["issues"] = [dataset.metadata.ctx.issues.report()] if dataset.metadata.ctx.issues.errors else []
+output["record_sets"] = sorted(one.uuid for one in dataset.metadata.record_sets)
+if output["record_sets"]:
+    name = output["record_sets"][0]
+    output["records"] = [name, sum(1 for _ in dataset.records(name))]
 package = frictionless.Package(f"{base}/catalog.datapackage.json")
-told["resources"] = sorted(package.resource_names)
-told["valid"] = frictionless.Package.validate_descriptor(package.to_descriptor()).valid
+output["resources"] = sorted(package.resource_names)
+output["valid"] = frictionless.Package.validate_descriptor(package.to_descriptor()).valid
 """
 
 
 @pytest.mark.rule("DIA-6")
 def test_catalogues_are_read_without_a_key(server: LiveServer, paid_key: str) -> None:
-    told = foreign(SHACL + READERS, base=server.url, rules=DCAT_AP)
+    output = foreign(SHACL + READERS, base=server.url, rules=DCAT_AP)
     files = server.get("/v1/export", paid_key).json()["data"]
-    assert told["same"]
-    assert (told["violations"], told["without rules"]) == ([], [])
-    assert all(told[lost] for lost in ("dct:title", "foaf:name", "spdx:algorithm"))
-    assert told["datasets"] == sorted(row["name"].removesuffix(".parquet") for row in files)
+    assert output["same"]
+    assert (output["violations"], output["without rules"]) == ([], [])
+    assert all(output[lost] for lost in ("dct:title", "foaf:name", "spdx:algorithm"))
+    assert output["datasets"] == sorted(row["name"].removesuffix(".parquet") for row in files)
     opened = {row["name"].removesuffix(".parquet"): row for row in files if row["access"] == "open"}
-    assert [url.partition("?")[0] for url in told["downloads"]] == sorted(
+    assert [url.partition("?")[0] for url in output["downloads"]] == sorted(
         row["url"] for row in opened.values()
     )
-    assert told["issues"] == []
-    assert told["record_sets"] == sorted(opened)
-    name, count = told["records"]
+    assert output["issues"] == []
+    assert output["record_sets"] == sorted(opened)
+    name, count = output["records"]
     assert count == opened[name]["row_count"]
-    assert told["resources"] == sorted([*opened, "tables"])
-    assert told["valid"]
+    assert output["resources"] == sorted([*opened, "tables"])
+    assert output["valid"]
 
 
 @pytest.mark.ci
 @pytest.mark.rule("DIA-6", "LOCK-3")
 def test_the_catalogues_of_a_locked_view_name_no_file_and_no_later_capture(server: LiveServer, paid_key: str):
-    told = foreign(SHACL + READERS, base=f"{server.url}/at/2023-06-30", rules=DCAT_AP)
-    assert told["datasets"] == ["af-fund-fundamentals", "af-macro-series", "af-tender-releases"]
-    assert (told["downloads"], told["record_sets"], told["resources"]) == ([], [], ["tables"])
-    assert (told["same"], told["violations"], told["valid"]) == (True, [], True)
+    output = foreign(SHACL + READERS, base=f"{server.url}/at/2023-06-30", rules=DCAT_AP)
+    assert output["datasets"] == ["af-fund-fundamentals", "af-macro-series", "af-tender-releases"]
+    assert (output["downloads"], output["record_sets"], output["resources"]) == ([], [], ["tables"])
+    assert (output["same"], output["violations"], output["valid"]) == (True, [], True)
     edition = server.get("/v1/export", paid_key).json()["edition"]
     for form in ("jsonld", "ttl", "croissant.json", "datapackage.json"):
         text = server.http.get(f"/at/2023-06-30/catalog.{form}").text

@@ -19,7 +19,7 @@ SERIES = "series,series_type,frequency,country,date,value,unit,release_date"
 TICKERS = "entity,id_type,id_value,registry"
 
 
-class Kept(NamedTuple):
+class PublishedEditions(NamedTuple):
     """Some editions with added, changed and removed rows, on their own server."""
 
     desk: Desk
@@ -39,7 +39,7 @@ class Kept(NamedTuple):
         assert body["truncated"] is (body["next_cursor"] is not None)
         return body
 
-    def walk(self, key: str = "", **query: Any) -> list[dict[str, Any]]:
+    def all_rows(self, key: str = "", **query: Any) -> list[dict[str, Any]]:
         page = self.page(key, **query)
         rows = page["data"]
         while page["next_cursor"] is not None:
@@ -49,7 +49,7 @@ class Kept(NamedTuple):
 
     def copy(self, edition: str, **query: Any) -> Copy:
         """Everything in an edition."""
-        return applied({}, self.walk(edition=edition, limit=10_000, **query))
+        return applied({}, self.all_rows(edition=edition, limit=10_000, **query))
 
 
 def applied(copy: Copy, changes: list[dict[str, Any]]) -> Copy:
@@ -128,20 +128,22 @@ def stages() -> Iterator[list[tuple[str, str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def kept(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+def published(
+    engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PublishedEditions]:
     desk = Desk(tmp_path_factory.mktemp("changes"), **engine)
-    made = []
+    editions = []
     for stage in stages():
         for source, name, content in stage:
             desk.ingest(source, name, content)
-        made.append(desk.publish())
-    assert made.pop() == made[-1], "nothing new is the same edition"
+        editions.append(desk.publish())
+    assert editions.pop() == editions[-1], "nothing new is the same edition"
     with desk.serve() as caller:
-        yield Kept(desk, caller.server, caller.key, desk.key("sample"), made)
+        yield PublishedEditions(desk, caller.server, caller.key, desk.key("sample"), editions)
 
 
-def test_without_since_everything_is_added(kept: Kept) -> None:
-    rows = kept.walk(limit=10_000)
+def test_without_since_everything_is_added(published: PublishedEditions) -> None:
+    rows = published.all_rows(limit=10_000)
     assert {row["change"] for row in rows} == {"added"}
     assert {row["dataset"] for row in rows} == set(
         "crosswalk entities fundamentals macro-series tenders".split()
@@ -152,48 +154,54 @@ def test_without_since_everything_is_added(kept: Kept) -> None:
         assert row["row"]["source_ref"] == row["source_ref"]
 
 
-def test_rows_are_those_their_endpoints_serve(kept: Kept) -> None:
-    copy = kept.copy(kept.editions[-1])
+def test_rows_are_those_their_endpoints_serve(published: PublishedEditions) -> None:
+    copy = published.copy(published.editions[-1])
     facts = {name: row for name, row in copy.items() if name[0] == "fundamentals"}
     for service_id in {name[1] for name in facts}:
-        served = kept.get(f"/v1/fundamentals/{service_id}", vintages="all").json()["data"]
+        served = published.get(f"/v1/fundamentals/{service_id}", vintages="all").json()["data"]
         assert {row["record_ref"]: row for row in served} == {
             name[2]: row for name, row in facts.items() if name[1] == service_id
         }
-    tenders = kept.get("/v1/tenders", limit=1000).json()["data"]
+    tenders = published.get("/v1/tenders", limit=1000).json()["data"]
     ours = [row for name, row in copy.items() if name[:2] == ("tenders", "ZA")]
     assert ours == tenders
     for name, row in copy.items():
         if name[0] == "entities":
-            assert kept.get(f"/v1/entities/{name[1]}").json()["data"] == [row]
+            assert published.get(f"/v1/entities/{name[1]}").json()["data"] == [row]
 
 
 @pytest.mark.rule("CHG-1")
 @pytest.mark.both_engines
-def test_applying_changes_updates_a_copy(kept: Kept) -> None:
-    for old in range(len(kept.editions)):
-        for new in range(len(kept.editions)):  # backwards too, as after a rollback
-            changes = kept.walk(since=kept.editions[old], edition=kept.editions[new], limit=10_000)
-            assert applied(kept.copy(kept.editions[old]), changes) == kept.copy(kept.editions[new])
+def test_applying_changes_updates_a_copy(published: PublishedEditions) -> None:
+    for old in range(len(published.editions)):
+        for new in range(len(published.editions)):  # backwards too, as after a rollback
+            changes = published.all_rows(
+                since=published.editions[old], edition=published.editions[new], limit=10_000
+            )
+            assert applied(published.copy(published.editions[old]), changes) == published.copy(
+                published.editions[new]
+            )
 
 
 @settings(
     max_examples=rounds(3, 6, 12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
-def test_pages_of_any_size_give_the_same_changes_in_the_same_order(kept: Kept, data: st.DataObject) -> None:
-    pairs = st.tuples(st.sampled_from([None, *kept.editions]), st.sampled_from(kept.editions))
+def test_pages_of_any_size_give_the_same_changes_in_the_same_order(
+    published: PublishedEditions, data: st.DataObject
+) -> None:
+    pairs = st.tuples(st.sampled_from([None, *published.editions]), st.sampled_from(published.editions))
     since, edition = data.draw(pairs)
     query = {"edition": edition} | ({"since": since} if since else {})
-    whole = kept.walk(**query, limit=10_000)
+    whole = published.all_rows(**query, limit=10_000)
     limit = data.draw(st.sampled_from([1, 2, 3, 7, 30, 1000])) if len(whole) < 30 else 7
-    assert kept.walk(**query, limit=limit) == whole
+    assert published.all_rows(**query, limit=limit) == whole
 
 
-def test_unchanged_rows_are_not_listed(kept: Kept) -> None:
-    changes = kept.walk(since=kept.editions[0], edition=kept.editions[1])
-    told = {(row["dataset"], row["change"]) for row in changes}
-    assert told == {
+def test_unchanged_rows_are_not_listed(published: PublishedEditions) -> None:
+    changes = published.all_rows(since=published.editions[0], edition=published.editions[1])
+    kinds = {(row["dataset"], row["change"]) for row in changes}
+    assert kinds == {
         ("crosswalk", "added"),
         ("entities", "added"),
         ("fundamentals", "added"),  # the restatement and the new issuer
@@ -209,51 +217,51 @@ def test_unchanged_rows_are_not_listed(kept: Kept) -> None:
     assert corrected["row"]["title"] == "Pipe, corrected"
 
 
-def test_a_merged_organisation_is_removed_under_its_own_id(kept: Kept) -> None:
-    changes = kept.walk(since=kept.editions[1], edition=kept.editions[2])
-    gone = [row for row in changes if (row["dataset"], row["change"]) == ("entities", "removed")]
-    assert len(gone) == 1, changes
-    assert gone[0]["row"] is None
-    (alias,) = gone[0]["key"]
-    assert kept.get(f"/v1/entities/{alias}").json()["data"][0]["service_id"] != alias
+def test_a_merged_organisation_is_removed_under_its_own_id(published: PublishedEditions) -> None:
+    changes = published.all_rows(since=published.editions[1], edition=published.editions[2])
+    removed = [row for row in changes if (row["dataset"], row["change"]) == ("entities", "removed")]
+    assert len(removed) == 1, changes
+    assert removed[0]["row"] is None
+    (alias,) = removed[0]["key"]
+    assert published.get(f"/v1/entities/{alias}").json()["data"][0]["service_id"] != alias
 
 
-def test_one_dataset_can_be_asked_for(kept: Kept) -> None:
-    query = {"since": kept.editions[0], "edition": kept.editions[2]}
+def test_one_dataset_can_be_asked_for(published: PublishedEditions) -> None:
+    query = {"since": published.editions[0], "edition": published.editions[2]}
     parts = [
         row
         for name in ("crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders")
-        for row in kept.walk(**query, dataset=name)
+        for row in published.all_rows(**query, dataset=name)
     ]
-    assert parts == kept.walk(**query)
+    assert parts == published.all_rows(**query)
 
 
-def test_an_unknown_since_is_a_404(kept: Kept) -> None:
+def test_an_unknown_since_is_a_404(published: PublishedEditions) -> None:
     for query in ({"since": "20200101T000000Z-1-a"}, {"edition": "20200101T000000Z-1-a"}):
-        assert kept.get("/v1/changes", **query).status_code == 404
+        assert published.get("/v1/changes", **query).status_code == 404
     for query in ({"since": "a/b"}, {"since": ""}, {"dataset": "signals"}, {"cursor": "abc"}):
-        answer = kept.get("/v1/changes", **query)
+        answer = published.get("/v1/changes", **query)
         assert (answer.status_code, answer.json()["parameter"]) == (400, *query)
 
 
 @pytest.mark.rule("CHG-1")
-def test_the_sample_tier_always_gets_a_402(kept: Kept) -> None:
-    cursor = kept.page(limit=1)["next_cursor"]
-    asked: list[dict[str, Any]] = [
+def test_the_sample_tier_always_gets_a_402(published: PublishedEditions) -> None:
+    cursor = published.page(limit=1)["next_cursor"]
+    queries: list[dict[str, Any]] = [
         {},
         {"limit": 1},
         {"dataset": "fundamentals"},
-        {"since": kept.editions[0]},
-        {"edition": kept.editions[0]},
+        {"since": published.editions[0]},
+        {"edition": published.editions[0]},
         {"cursor": cursor},
     ]
-    for key in (kept.sample, "sankofa-sandbox"):
-        for query in asked:
-            answer = kept.get("/v1/changes", key, **query)
+    for key in (published.sample, "sankofa-sandbox"):
+        for query in queries:
+            answer = published.get("/v1/changes", key, **query)
             assert answer.status_code == 402, query
             assert answer.headers["X-Upgrade-URL"] == answer.json()["upgrade"]["checkout_url"]
         for accept in ("text/csv", "application/vnd.apache.arrow.stream"):
             fields = {"x-api-key": key, "accept": accept}
-            assert kept.server.http.get("/v1/changes", headers=fields).status_code == 402
-            assert kept.server.http.head("/v1/changes", headers=fields).status_code == 402
-        assert kept.get("/v1/changes", key, dataset="signals").status_code == 400, "400 comes before 402"
+            assert published.server.http.get("/v1/changes", headers=fields).status_code == 402
+            assert published.server.http.head("/v1/changes", headers=fields).status_code == 402
+        assert published.get("/v1/changes", key, dataset="signals").status_code == 400, "400 comes before 402"

@@ -80,7 +80,7 @@ def test_subjects_and_periods_may_be_written_as_people_do(
     assert (row["period_start"], row["period_end"]) == ("2023-07-03", "2024-06-30")
 
 
-def said(part: str, year: int) -> list[str]:
+def spellings(part: str, year: int) -> list[str]:
     """The part of a year as people write it."""
     number = {"1": "first", "2": "second", "3": "third", "4": "fourth"}.get(part[1], "first nine months")
     words = {"Q": f"{number} quarter", "H": f"{number} half", "9": number}[part[0]]
@@ -114,14 +114,17 @@ def test_parts_of_a_financial_year_are_distinguished(
     for row in chance.sample(flows, min(len(flows), 25)):
         claim = {"subject": MIX, "measure": "revenue", "value": str(row["value_reported"])}
         year, part = row["fiscal_year"], row["period_type"]
-        names = [f"FY{year}"] if part == "FY" else said(part, year)
+        names = [f"FY{year}"] if part == "FY" else spellings(part, year)
         for name in names:
-            found = check(server, key, **claim, period=name)
-            assert found["verdict"] == "supported", (name, row)
-            assert (found["period_start"], found["period_end"]) == (row["period_start"], row["period_end"])
+            claimed = check(server, key, **claim, period=name)
+            assert claimed["verdict"] == "supported", (name, row)
+            assert (claimed["period_start"], claimed["period_end"]) == (
+                row["period_start"],
+                row["period_end"],
+            )
         for other in {*PARTS, "FY"} - {part}:
-            named = f"FY{year}" if other == "FY" else f"{other} {year}"
-            assert check(server, key, **claim, period=named)["verdict"] in ("contradicted", "unknown")
+            period = f"FY{year}" if other == "FY" else f"{other} {year}"
+            assert check(server, key, **claim, period=period)["verdict"] in ("contradicted", "unknown")
             judged += 1
     assert judged > 50
     sheets = [row for row in rows if row["line_item"] == "assets" and row["period_type"] in balances]
@@ -149,15 +152,15 @@ def test_a_figure_that_the_statement_passes_over_supports_nothing(
         stated = {names[:2] for names in chosen}
         for one in reported:
             names = one["line_item"], one["period_end"]
-            values = {value for named, value in chosen.items() if named[:2] == names}
+            values = {value for identity, value in chosen.items() if identity[:2] == names}
             if names not in stated or (*names, one["concept"]) in chosen or one["value_reported"] in values:
                 continue
             other += 1
             if other > 60:
                 break
             claim = {"measure": names[0], "period": names[1], "value": str(one["value_reported"])}
-            found = check(server, key, subject=row["service_id"], unit=one["unit"], **claim)
-            assert found["verdict"] != "supported" or found["value"] in values, one
+            judged = check(server, key, subject=row["service_id"], unit=one["unit"], **claim)
+            assert judged["verdict"] != "supported" or judged["value"] in values, one
     assert other > 10
 
 
@@ -176,19 +179,19 @@ def test_a_metric_of_an_earlier_year_is_as_known_while_it_was_the_latest(
             for row in server.rows("/v1/restatements", key, service_id=service_id, limit="1000")
         }
         for year in range(2012, 2020):
-            asked = {"as_of": f"{year + 1}-06-30", "basis": "as_known"}
-            for row in server.rows(f"/v1/metrics/{service_id}", key, **asked):
+            query = {"as_of": f"{year + 1}-06-30", "basis": "as_known"}
+            for row in server.rows(f"/v1/metrics/{service_id}", key, **query):
                 end = row["period_end"]
                 claim = {"subject": service_id, "measure": row["metric"], "value": str(row["value"])}
-                found = check(server, key, **claim, period=f"FY{end[:4]}")
+                judged = check(server, key, **claim, period=f"FY{end[:4]}")
                 same = all(
                     (one["concept"], one["period_end"], one["value"]) not in restated for one in row["inputs"]
                 )
-                verdicts[found["verdict"]] += 1
+                verdicts[judged["verdict"]] += 1
                 if same:
-                    assert (found["verdict"], found["value"]) == ("supported", row["value"]), row
+                    assert (judged["verdict"], judged["value"]) == ("supported", row["value"]), row
                 else:
-                    assert found["verdict"] != "supported" or found["value"] == row["value"]
+                    assert judged["verdict"] != "supported" or judged["value"] == row["value"]
                 part = check(server, key, **claim, period=f"{end[:4]}-10-01..{end[:4]}-12-31")
                 assert part["verdict"] == "unknown"
             if sum(verdicts.values()) > 120:
@@ -228,9 +231,9 @@ def test_an_unknown_claim_says_why(
         (led,) = server.body(f"/v1/check?{urlencode(claim)}", paid_key)["unknown"]["try"]
         assert led["arguments"]["measure"] == "revenue"
         assert server.rows("/v1/check", paid_key, **led["arguments"])[0]["verdict"] == "supported"
-    known = {**claim, "subject": TICKER, "measure": "revenue", "period": "2024"}
-    known.pop("unit", None)
-    assert server.body(f"/v1/check?{urlencode(known)}", paid_key)["unknown"] is None
+    answerable = {**claim, "subject": TICKER, "measure": "revenue", "period": "2024"}
+    answerable.pop("unit", None)
+    assert server.body(f"/v1/check?{urlencode(answerable)}", paid_key)["unknown"] is None
 
 
 @pytest.mark.rule("CLM-2")
@@ -260,8 +263,8 @@ def test_an_unknown_claim_says_why(
 def test_rounding_follows_the_digits_of_the_claim_and_units_are_never_guessed(
     server: LiveServer, paid_key: str, value: str, unit: str, verdict: str
 ) -> None:
-    given = {"unit": unit} if unit else {}
-    row = check(server, paid_key, subject=TICKER, measure="revenue", period="2024", value=value, **given)
+    units = {"unit": unit} if unit else {}
+    row = check(server, paid_key, subject=TICKER, measure="revenue", period="2024", value=value, **units)
     assert row["verdict"] == verdict
     assert (row["value"] is None) is (verdict == "unknown")
 
@@ -332,35 +335,35 @@ def restated_figures() -> Iterator[list[tuple[date, Decimal]]]:
                 for reported in concept["units"].values():
                     facts: defaultdict[tuple[str, str], list[tuple[date, Decimal]]] = defaultdict(list)
                     for one in sorted(reported, key=lambda one: (one["filed"], one["accn"])):
-                        known = facts[one.get("start", ""), one["end"]]
+                        history = facts[one.get("start", ""), one["end"]]
                         value = Decimal(one["val"])
-                        if not known or known[-1][1] != value:
-                            known.append((date.fromisoformat(one["filed"]), value))
-                    yield from (known for known in facts.values() if len(known) > 1)
+                        if not history or history[-1][1] != value:
+                            history.append((date.fromisoformat(one["filed"]), value))
+                    yield from (history for history in facts.values() if len(history) > 1)
 
 
 def written(value: Decimal, digits: int, style: int) -> tuple[str, Decimal]:
     """A value rounded to so many digits, and the number that this states."""
     if not value:
         return "0", Decimal(0)
-    place = value.adjusted() - digits + 1
-    rounded = value.quantize(Decimal(1).scaleb(place), ROUND_HALF_EVEN)
+    exponent = value.adjusted() - digits + 1
+    rounded = value.quantize(Decimal(1).scaleb(exponent), ROUND_HALF_EVEN)
     if style == 0 or abs(value) < 1000:
         return f"{rounded:f}", rounded
     power, word = {1: (3, "k"), 2: (6, " million"), 3: (9, "bn")}[style]
     return f"{rounded.scaleb(-power):f}{word}", rounded
 
 
-def last_place(text: str, said: Decimal) -> Decimal:
+def last_digit(text: str, stated: Decimal) -> Decimal:
     """The unit of the last digit of a claim; trailing zeros of a whole number may be rounding."""
-    if not said:
+    if not stated:
         return Decimal(0)
     whole = re.fullmatch("-?([0-9]+)(k| million|bn)?", text)
     if whole is not None:
         digits, power = whole[1], {None: 0, "k": 3, " million": 6, "bn": 9}[whole[2]]
         zeros = len(digits) - len(digits.rstrip("0"))
         return Decimal(10) ** (max(min(zeros, len(digits) - 3), 0) + power)
-    return Decimal(1).scaleb(int(said.as_tuple().exponent))
+    return Decimal(1).scaleb(int(stated.as_tuple().exponent))
 
 
 @pytest.mark.ci
@@ -386,14 +389,14 @@ def test_no_claim_of_five_thousand_is_falsely_supported() -> None:
             for n, (day, value) in enumerate(history)
         ]
         base = chance.choice([latest, history[0][1], latest * Decimal("1.02"), -latest, latest + 1])
-        text, said = written(base, chance.choice([3, 4, 5]), chance.choice([0, 1, 2, 3]))
+        text, stated = written(base, chance.choice([3, 4, 5]), chance.choice([0, 1, 2, 3]))
         unit = chance.choice([None, "USD", "USD", "ZAR"])
         verdict, figure = judge(read_claim(text, unit), figures)
         verdicts[verdict] += 1
         if unit == "ZAR":
             assert verdict == "unknown", (number, text)
             continue
-        agrees = [abs(value - said) <= last_place(text, said) / 2 for _, value in history]
+        agrees = [abs(value - stated) <= last_digit(text, stated) / 2 for _, value in history]
         expected = "supported" if agrees[-1] else "supported_then" if any(agrees) else "contradicted"
         assert verdict == expected, (number, text, history)
         assert figure is not None
@@ -428,8 +431,8 @@ def test_no_claim_of_five_thousand_is_falsely_supported() -> None:
     ],
 )
 def test_a_scale_in_a_unit_counts(value: str, unit: str | None, figure: str, own: str, verdict: str) -> None:
-    known = ClaimFigure(Decimal(figure), own, date(2020, 1, 1), 1, None, ("filing", "public-domain", ""))
-    assert judge(read_claim(value, unit), [known])[0] == verdict
+    latest = ClaimFigure(Decimal(figure), own, date(2020, 1, 1), 1, None, ("filing", "public-domain", ""))
+    assert judge(read_claim(value, unit), [latest])[0] == verdict
 
 
 AUDITED = """subject,measure,period,value,unit,date
@@ -462,8 +465,8 @@ def test_audit_ranks_look_ahead_first_and_exits_with_1(server: LiveServer, paid_
     assert (
         done.stdout.splitlines()[-1] == "2 look-ahead, 1 restated, 1 contradicted, 1 not found, 1 supported"
     )
-    told = json.loads(run(server.home, "audit", table, "--json").stdout)
-    assert [one["line"] for one in told] == [4, 3, 5, 6, 7, 2]
+    audited = json.loads(run(server.home, "audit", table, "--json").stdout)
+    assert [one["line"] for one in audited] == [4, 3, 5, 6, 7, 2]
 
 
 @pytest.mark.rule("CLM-3")
@@ -508,9 +511,9 @@ def test_a_later_restatement_does_not_change_the_check_of_a_metric(server: LiveS
     restated = server.get(f"/v1/restatements?service_id={RETAILER}", paid_key).json()["data"]
     judged = 0
     for day in sorted({date.fromisoformat(row["available_at"]) - timedelta(days=1) for row in restated}):
-        known = server.get(f"{path}{day}&basis=as_known", paid_key).json()["data"]
+        as_known = server.get(f"{path}{day}&basis=as_known", paid_key).json()["data"]
         current = {row["metric"] for row in server.get(f"{path}{day}", paid_key).json()["data"]}
-        for row in known:
+        for row in as_known:
             if row["metric"] not in current and row["unit"] == "ratio":
                 claim = {"measure": row["metric"], "period": row["period_end"], "value": str(row["value"])}
                 verdict = check(server, paid_key, subject=RETAILER, as_of=f"{day}", **claim)["verdict"]

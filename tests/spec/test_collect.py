@@ -79,7 +79,7 @@ def server() -> Iterator[Publisher]:
 def home(tmp_path: Path, server: Publisher) -> Home:
     server.documents.clear()
     server.faults.clear()
-    server.asked.clear()
+    server.received.clear()
     return Home(tmp_path, server)
 
 
@@ -91,9 +91,9 @@ def test_new_files_are_fetched_stored_ingested_and_published(home: Home) -> None
     done = home.report("--publish")
     assert (done["bank"]["status"], done["bank"]["appended"]) == ("fetched", 2)
     assert done[""]["published"]
-    (asked,) = server.asked
-    assert asked.headers["x-who"] == "me"
-    assert asked.headers["user-agent"].startswith("Sankofa/")
+    (request,) = server.received
+    assert request.headers["x-who"] == "me"
+    assert request.headers["user-agent"].startswith("Sankofa/")
     assert [capture["file"] for capture in home.captures()] == ["ny.gdp.mktp.cd.csv"]
     journal = (home.path / "vault" / "journal.jsonl").read_text()
     received = json.loads(journal)["event"]
@@ -101,9 +101,9 @@ def test_new_files_are_fetched_stored_ingested_and_published(home: Home) -> None
     assert received["exchange"]["response_headers"]["etag"]
     assert received["sha256"] == hashlib.sha256(table(1, 2).encode()).hexdigest()
     assert home.report()["bank"]["status"] == "fresh", "not due for six hours"
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
     assert home.report("bank")["bank"]["status"] == "unchanged", "named, it is asked whatever `every` says"
-    assert server.asked[-1].headers["if-none-match"]
+    assert server.received[-1].headers["if-none-match"]
     server.put("/ny.gdp.mktp.cd.csv", table(1, 3))
     again = home.report("bank", "--publish")
     assert (again["bank"]["appended"], bool(again[""]["published"])) == (1, True)
@@ -114,7 +114,7 @@ def test_new_files_are_fetched_stored_ingested_and_published(home: Home) -> None
 
 @pytest.mark.rule("COL-2")
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     deep_after(
         4,
         [
@@ -135,7 +135,9 @@ def test_new_files_are_fetched_stored_ingested_and_published(home: Home) -> None
         ],
     ),
 )
-def test_a_false_reply_is_refused_and_existing_data_stays(home: Home, fault: faults.Fault, said: str) -> None:
+def test_a_false_reply_is_refused_and_existing_data_stays(
+    home: Home, fault: faults.Fault, message: str
+) -> None:
     server = home.publisher
     server.put("/NY.GDP.MKTP.CD.csv", table(1, 2, filler=20))
     server.put("/login?back=1", "please log in")
@@ -149,7 +151,7 @@ def test_a_false_reply_is_refused_and_existing_data_stays(home: Home, fault: fau
     done = home.collect("bank", "other")
     assert done.returncode == 1
     assert f"Error: bank: {server.url}/NY.GDP.MKTP.CD.csv" in done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert "other: fetched" in done.stdout, "the others are still done"
     assert len(home.captures()) == len(before) + 1
     assert home.collect("bank").returncode == 0
@@ -164,7 +166,7 @@ def test_an_interrupted_transfer_resumes(home: Home) -> None:
     server.fail("/NY.GDP.MKTP.CD.csv", *(faults.cut_after(cut) for cut in (0, 1, 700)))
     home.source("bank", "/NY.GDP.MKTP.CD.csv")
     assert home.report()["bank"]["status"] == "fetched"
-    ranges = [asked.headers.get("range") for asked in server.asked]
+    ranges = [request.headers.get("range") for request in server.received]
     assert ranges == [None, None, "bytes=1-", "bytes=701-"]
     assert home.captures()[0]["sha256"] == hashlib.sha256(content.encode()).hexdigest()
 
@@ -180,7 +182,7 @@ def test_retry_after_is_obeyed(home: Home) -> None:
     began = time.monotonic()
     assert home.report()["bank"]["appended"] == 1
     assert time.monotonic() - began >= 1
-    assert len(server.asked) == 3
+    assert len(server.received) == 3
 
 
 def test_a_file_above_max_bytes_is_refused_packed_and_unpacked(home: Home) -> None:
@@ -210,7 +212,7 @@ def test_pages_are_fetched_by_number_and_again_if_the_list_changes(home: Home) -
     home.source("bank", "/v2/{page}.json", pages="/0/pages", same=["/0/total"], file="gdp.json")
     done = home.report()["bank"]
     assert (done["status"], done["documents"], done["appended"]) == ("fetched", 2, 2), done
-    assert [asked.path for asked in server.asked] == ["/v2/1.json", "/v2/2.json"] * 2
+    assert [request.path for request in server.received] == ["/v2/1.json", "/v2/2.json"] * 2
     assert [capture["file"] for capture in home.captures()] == ["gdp-00001.json", "gdp-00002.json"]
 
 
@@ -244,7 +246,7 @@ def test_templates_are_filled_and_a_dry_run_fetches_nothing(home: Home) -> None:
         "/ZA/A.B/2020.csv",
         "/KE/A.B/2020.csv",
     ]
-    assert home.publisher.asked == []
+    assert home.publisher.received == []
     assert home.report()["facts"]["status"] == "unchanged", "nothing is published there yet"
 
 
@@ -264,9 +266,9 @@ def test_ids_are_posted_in_batches(home: Home) -> None:
         headers={"X-OPENFIGI-APIKEY": "{openfigi_key}"},
     )  # fmt: skip
     home.collect(openfigi_key="very-secret")
-    sent = [json.loads(asked.body) for asked in server.asked]
+    sent = [json.loads(request.body) for request in server.received]
     assert [[job["idValue"] for job in jobs] for jobs in sent] == [["A", "B"], ["C"]]
-    assert {asked.headers["x-openfigi-apikey"] for asked in server.asked} == {"very-secret"}
+    assert {request.headers["x-openfigi-apikey"] for request in server.received} == {"very-secret"}
     written = b"".join(path.read_bytes() for path in home.path.rglob("*") if path.is_file())
     assert b"very-secret" not in written
 
@@ -282,8 +284,8 @@ def test_no_credential_of_a_publisher_is_logged_or_stored(home: Home) -> None:
     headers = {"authorization": "Bearer be4rer", "X-Publisher-Pass": "p4ss", "Accept": "text/csv"}
     home.source("gdp", "/NY.GDP.MKTP.CD.csv?v=2&api_key=typ3d", headers=headers)
     home.collect()
-    assert server.asked[-1].path.startswith("/signed/")
-    assert server.asked[0].headers["x-publisher-pass"] == "p4ss"
+    assert server.received[-1].path.startswith("/signed/")
+    assert server.received[0].headers["x-publisher-pass"] == "p4ss"
     files = {path.name: path.read_bytes() for path in home.path.rglob("*") if path.is_file()}
     del files["sources.toml"]
     for secret in (b"sign4ture", b"expir1ng", b"typ3d", b"be4rer", b"p4ss"):
@@ -295,7 +297,7 @@ def test_no_credential_of_a_publisher_is_logged_or_stored(home: Home) -> None:
 
 @pytest.mark.rule("COL-3")
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("http://example.org/a.csv", "plain http needs allow_private"),
         ("https://user:secret@example.org/a.csv", "password"),
@@ -303,13 +305,13 @@ def test_no_credential_of_a_publisher_is_logged_or_stored(home: Home) -> None:
         ("https://example.org/{planet}.csv", "unknown {planet}"),
     ],
 )
-def test_an_entry_that_cannot_be_fetched_safely_is_refused(home: Home, url: str, said: str) -> None:
+def test_an_entry_that_cannot_be_fetched_safely_is_refused(home: Home, url: str, message: str) -> None:
     home.publisher.put("/FP.CPI.TOTL.ZG.csv", table(5))
     home.source("other", "/FP.CPI.TOTL.ZG.csv")
     home.source("bank", url, allow_private=False)
     refused = home.collect()
-    assert (refused.returncode, said in refused.stderr) == (1, True), refused.stderr
-    assert len(home.captures()) == (said != "unknown {planet}"), "the others are still done"
+    assert (refused.returncode, message in refused.stderr) == (1, True), refused.stderr
+    assert len(home.captures()) == (message != "unknown {planet}"), "the others are still done"
 
 
 @pytest.mark.rule("COL-3")
@@ -320,7 +322,7 @@ def test_private_addresses_are_never_connected_to(home: Home, host: str) -> None
     refused = home.collect(collect_attempts="1")
     assert refused.returncode == 1
     assert "not an address of the public internet" in refused.stderr, refused.stderr
-    assert home.publisher.asked == []
+    assert home.publisher.received == []
 
 
 def test_a_built_in_source_is_fetched_once_it_has_a_table(home: Home) -> None:
@@ -331,14 +333,14 @@ def test_a_built_in_source_is_fetched_once_it_has_a_table(home: Home) -> None:
 
 
 def test_an_unknown_source_in_the_setting_is_named(home: Home) -> None:
-    for name, said in (
+    for name, message in (
         ("ecb-fxx", "no source 'ecb-fxx'"),
         ("starter-fx", "starter-fx has no table `collect`"),
     ):
         for arguments in ((), ("--dry-run",), ("--watch",)):
             refused = home.collect(*arguments, collect_sources=f"ecb-fx, {name}")
             assert refused.returncode == 1
-            assert refused.stderr.startswith(f"Error: SANKOFA_COLLECT_SOURCES: {said}"), refused.stderr
+            assert refused.stderr.startswith(f"Error: SANKOFA_COLLECT_SOURCES: {message}"), refused.stderr
 
 
 def test_ingested_but_unpublished_files_are_published_by_the_next_run(home: Home) -> None:
@@ -366,7 +368,7 @@ def test_watch_fetches_only_when_due_and_ends_cleanly(home: Home) -> None:
     environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
     with subprocess.Popen([COMMAND, "collect", "--watch", "--publish"], env=environment) as watching:
         try:
-            _until(lambda: len(server.asked) >= 2)
+            _until(lambda: len(server.received) >= 2)
             server.fail("/NY.GDP.MKTP.CD.csv", faults.slow(5))
             _until(lambda: not server.faults["/NY.GDP.MKTP.CD.csv"])
             other = home.collect("bank")

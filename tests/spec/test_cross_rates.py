@@ -39,18 +39,18 @@ Vintages = dict[tuple[str, date], list[tuple[date, str]]]
 
 def drawn(*series: str) -> Vintages:
     """Not every day has a value; some are revised days later, some withdrawn."""
-    told: Vintages = {}
+    vintages: Vintages = {}
     for key in series:
         for day in DAYS:
             if DRAW.random() < 0.8:
                 released = day
-                told[key, day] = []
+                vintages[key, day] = []
                 for _ in range(DRAW.choice((1, 1, 2, 3))):
                     figure = str(Decimal(DRAW.randint(1, 10**9)).scaleb(-5))
-                    value = "" if told[key, day] and DRAW.random() < 0.2 else figure
-                    told[key, day].append((released, value))
+                    value = "" if vintages[key, day] and DRAW.random() < 0.2 else figure
+                    vintages[key, day].append((released, value))
                     released += timedelta(days=DRAW.randint(1, 4))
-    return told
+    return vintages
 
 
 # The shilling is quoted the other way round against the euro.
@@ -59,10 +59,10 @@ KENYA = drawn("FX.USD.KES", "FX.KES.EUR")
 EVERY = {**NIGERIA, **KENYA}
 
 
-def as_csv(told: Vintages) -> str:
+def as_csv(vintages: Vintages) -> str:
     rows = [
         f"{key},fx,daily,,{day},{value},{key},{released}\n"
-        for (key, day), releases in told.items()
+        for (key, day), releases in vintages.items()
         for released, value in releases
     ]
     return HEAD + "".join(rows)
@@ -81,13 +81,13 @@ def caller(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
         yield caller
 
 
-def known(series: str, day: date, as_of: date) -> tuple[Decimal, date] | None:
+def value_on(series: str, day: date, as_of: date) -> tuple[Decimal, date] | None:
     """The value of a day as known on another, and the day it became public."""
-    standing = None
+    latest = None
     for released, value in EVERY.get((series, day), ()):
         if released <= as_of:
-            standing = (value, released)
-    return (Decimal(standing[0]), standing[1]) if standing and standing[0] else None
+            latest = (value, released)
+    return (Decimal(latest[0]), latest[1]) if latest and latest[0] else None
 
 
 def expected(as_of: date) -> list[tuple[str, str, Decimal, str]]:
@@ -95,7 +95,7 @@ def expected(as_of: date) -> list[tuple[str, str, Decimal, str]]:
     rows = []
     for via, naira, shilling in (("EUR", "FX.EUR.NGN", "FX.KES.EUR"), ("USD", "FX.USD.NGN", "FX.USD.KES")):
         for day in reversed(DAYS):
-            one, other = known(naira, day, as_of), known(shilling, day, as_of)
+            one, other = value_on(naira, day, as_of), value_on(shilling, day, as_of)
             if day <= as_of and one and other:
                 quote = 1 / Fraction(other[0]) if shilling == "FX.KES.EUR" else Fraction(other[0])
                 exact = quote / Fraction(one[0])
@@ -106,7 +106,7 @@ def expected(as_of: date) -> list[tuple[str, str, Decimal, str]]:
     return rows
 
 
-def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def rates_of(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [(row["via"], row["date"], Decimal(row["value"]), row["available_at"]) for row in rows]
 
 
@@ -117,7 +117,7 @@ def test_a_rate_is_the_exact_quotient_of_both_rates_known_on_the_day(caller: Pai
     for as_of in [FIRST - timedelta(days=1), *(FIRST + timedelta(days=n) for n in range(25))]:
         whole = caller.get("/v1/cross-rates", base="NGN", quote="KES", as_of=as_of, limit=1000)
         assert whole["as_of"] == str(as_of)
-        assert shown(whole["data"]) == expected(as_of), as_of
+        assert rates_of(whole["data"]) == expected(as_of), as_of
         answers += whole["count"]
     assert answers > 100
     assert len({row[2] for day in DAYS for row in expected(day)}) > len(expected(TODAY))  # some were revised

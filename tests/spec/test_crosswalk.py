@@ -18,7 +18,7 @@ def lookup(live: LiveServer, key: str, id_type: str, id_value: str) -> dict[str,
     return live.body("/v1/crosswalk", key, id_type=id_type, id_value=id_value)
 
 
-def found(live: LiveServer, key: str, id_type: str, id_value: str) -> list[str]:
+def ids_of(live: LiveServer, key: str, id_type: str, id_value: str) -> list[str]:
     rows = lookup(live, key, id_type, id_value)["data"]
     assert isinstance(rows, list)
     return [row["service_id"] for row in rows]
@@ -53,12 +53,12 @@ def test_the_answer_for_the_sample_tier_names_the_kinds_it_leaves_out(live: Live
 @pytest.mark.rule("CROSS-2")
 @pytest.mark.parametrize("typed", [BANK, BANK.lower(), f" {BANK} ", f"{BANK[:4]}-{BANK[4:10]} {BANK[10:]}"])
 def test_a_lei_is_found_however_it_is_typed(live: LiveServer, sample: str, typed: str) -> None:
-    assert found(live, sample, "lei", typed) == [sid(f"lei:{BANK}")]
+    assert ids_of(live, sample, "lei", typed) == [sid(f"lei:{BANK}")]
 
 
 @pytest.mark.parametrize("typed", ["JSE:THV", "jse:thv", "XJSE:THV", "xjse:thv"])
 def test_a_ticker_is_found_by_the_exchange_name_or_its_mic(live: LiveServer, sample: str, typed: str) -> None:
-    assert found(live, sample, "ticker", typed) == [sid(f"lei:{BREWER}")]
+    assert ids_of(live, sample, "ticker", typed) == [sid(f"lei:{BREWER}")]
 
 
 @pytest.mark.rule("CROSS-4")
@@ -70,9 +70,9 @@ def test_a_ticker_without_its_exchange_is_a_400(live: LiveServer, sample: str, t
 
 @pytest.mark.rule("CROSS-2")
 def test_paid_kinds_are_looked_up_on_a_paid_tier(live: LiveServer, paid: str) -> None:
-    assert found(live, paid, "isin", HELD.lower()) == [sid(f"lei:{BANK}")]
-    assert found(live, paid, "registry", "rc4411") == [sid(f"lei:{BANK}")]
-    assert found(live, paid, "aggregator", "SN/12345") == [sid(f"lei:{MINER}")]
+    assert ids_of(live, paid, "isin", HELD.lower()) == [sid(f"lei:{BANK}")]
+    assert ids_of(live, paid, "registry", "rc4411") == [sid(f"lei:{BANK}")]
+    assert ids_of(live, paid, "aggregator", "SN/12345") == [sid(f"lei:{MINER}")]
 
 
 @pytest.mark.rule("CROSS-2")
@@ -97,7 +97,7 @@ def test_a_registry_number_held_by_many_is_ambiguous_and_limited_to_twenty(
 ) -> None:
     body = lookup(live, paid, "registry", "777")
     assert (body["count"], body["ambiguous"], body["truncated"]) == (20, True, True)
-    ids = found(live, paid, "registry", "777")
+    ids = ids_of(live, paid, "registry", "777")
     assert ids == sorted(ids)
     assert set(ids) < {sid(f"lei:{lei(f'SHARED{n}')}") for n in range(25)}
 
@@ -120,7 +120,7 @@ def test_a_cursor_leads_to_the_remaining_matches(live: LiveServer, paid: str) ->
 def test_a_number_in_two_registers_of_one_organisation_is_not_ambiguous(live: LiveServer, paid: str):
     body = lookup(live, paid, "registry", "2001/000777/07")
     assert (body["count"], body["ambiguous"]) == (1, False)
-    assert found(live, paid, "registry", "2001/000777/07") == [sid(f"lei:{BREWER}")]
+    assert ids_of(live, paid, "registry", "2001/000777/07") == [sid(f"lei:{BREWER}")]
 
 
 @pytest.mark.rule("PAR-9")
@@ -132,22 +132,22 @@ def test_an_unknown_identifier_is_no_rows_and_not_ambiguous(live: LiveServer, pa
 
 @pytest.mark.rule("ENT-7")
 def test_an_isin_claimed_by_two_leis_is_left_unresolved(live: LiveServer, paid: str) -> None:
-    assert found(live, paid, "isin", DISPUTED) == []
+    assert ids_of(live, paid, "isin", DISPUTED) == []
     for number in (BREWER, BANK):
         assert DISPUTED not in live.get(f"/v1/crosswalk/{sid(f'lei:{number}')}", paid).text
     assert sid(f"lei:{BREWER}") != sid(f"lei:{BANK}")
 
 
 def test_a_lei_stays_with_its_organisation_although_another_claims_it(live: LiveServer, sample: str) -> None:
-    assert found(live, sample, "lei", LAPSED) == [sid(f"lei:{LAPSED}")]
+    assert ids_of(live, sample, "lei", LAPSED) == [sid(f"lei:{LAPSED}")]
     assert LAPSED not in live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).text
 
 
 def test_a_sole_proprietor_is_never_found(live: LiveServer, paid: str) -> None:
     assert live.get(f"/v1/crosswalk/{sid(f'lei:{PERSON}')}", paid).status_code == 404
     assert live.get(f"/v1/entities/{sid(f'lei:{PERSON}')}", paid).status_code == 404
-    assert found(live, paid, "lei", PERSON) == found(live, paid, "ticker", "JSE:QZM") == []
-    assert found(live, paid, "registry", "42") == []
+    assert ids_of(live, paid, "lei", PERSON) == ids_of(live, paid, "ticker", "JSE:QZM") == []
+    assert ids_of(live, paid, "registry", "42") == []
     for query in (PERSON, "Quentin Zebulon Marchbanks", "JSE:QZM", "42"):
         answer = str(live.tool("search_entities", paid, {"query": query})["data"])
         assert not [text for text in ("Marchbanks", sid(f"lei:{PERSON}")) if text in answer]

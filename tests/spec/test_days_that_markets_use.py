@@ -54,10 +54,10 @@ def company_facts(path: Path) -> Path:
     """Two years as filed, and as restated by the next report after a split of four for one."""
     first, second = ("0009999201-23-000001", "2023-02-10"), ("0009999201-24-000001", "2024-02-09")
 
-    def rows(*given: tuple[str, Any, tuple[str, str]]) -> list[dict[str, Any]]:
+    def rows(*reports: tuple[str, Any, tuple[str, str]]) -> list[dict[str, Any]]:
         return [
             {"start": f"{year}-01-01", "end": f"{year}-12-31", "val": val, "accn": accn, "filed": filed}
-            for year, val, (accn, filed) in given
+            for year, val, (accn, filed) in reports
         ]
 
     facts = {
@@ -137,8 +137,8 @@ def test_a_filing_is_tradable_from_the_first_session_that_opens_after_its_accept
     server, key = world
     locked = server.get(f"/at/2024-05-28/v1/fundamentals/{FILER_ID}", key).json()["data"]
     assert {row["tradable_from"] for row in locked} == {"2024-05-24", "2024-05-28"}
-    (told,) = server.tool("get_fundamentals", key, {"service_id": FILER_ID, "as_of": "2024-05-24"})["data"]
-    assert told["available_instant"] == "2024-05-24T11:00:00Z"
+    (by_tool,) = server.tool("get_fundamentals", key, {"service_id": FILER_ID, "as_of": "2024-05-24"})["data"]
+    assert by_tool["available_instant"] == "2024-05-24T11:00:00Z"
 
 
 @pytest.mark.rule("PIT-11")

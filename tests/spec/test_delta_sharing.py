@@ -21,16 +21,16 @@ pytestmark = pytest.mark.slow
 TABLE = "shares/sankofa/schemas/af-macro/tables/af-macro-series"
 CLIENT = """
 import delta_sharing
-profile = asked["profile"]
+profile = inputs["profile"]
 client = delta_sharing.SharingClient(profile)
 tables = [(t.share, t.schema, t.name) for t in client.list_all_tables()]
-told["tables"] = tables
+output["tables"] = tables
 def rows(table, **question):
     frame = delta_sharing.load_as_pandas(f"{profile}#{'.'.join(table)}", **question)
     return [len(frame), sorted(frame.columns)]
-told["whole"] = {t[2]: rows(t) for t in tables if t[2] in asked["loaded"]}
-told["asked"] = [rows(("sankofa", "af-macro", "af-macro-series"), **one) for one in asked["questions"]]
-told["version"] = delta_sharing.get_table_version(f"{profile}#sankofa.af-macro.af-macro-series")
+output["whole"] = {t[2]: rows(t) for t in tables if t[2] in inputs["loaded"]}
+output["answers"] = [rows(("sankofa", "af-macro", "af-macro-series"), **one) for one in inputs["questions"]]
+output["version"] = delta_sharing.get_table_version(f"{profile}#sankofa.af-macro.af-macro-series")
 """
 
 
@@ -81,20 +81,20 @@ def grown(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.rule("DIA-5")
 def test_delta_sharing_loads_every_version(grown: Any, tmp_path: Path) -> None:
     server, key, counts, between = grown
-    told = foreign(
+    output = foreign(
         CLIENT,
         profile=profile(tmp_path, server.url, key),
         loaded=["af-fund-entities", "af-fund-fundamentals", "af-tender-releases", "procurement-demand"],
         questions=[{}, {"version": 0}, {"version": 1}, {"timestamp": between.isoformat()}, {"limit": 5}],
     )
     files = {row["name"]: row for row in server.get("/v1/export", key).json()["data"]}
-    assert {f"{name}.parquet" for _, _, name in told["tables"]} == set(files)
-    for name, (count, columns) in told["whole"].items():
+    assert {f"{name}.parquet" for _, _, name in output["tables"]} == set(files)
+    for name, (count, columns) in output["whole"].items():
         assert count == files[f"{name}.parquet"]["row_count"]
         assert columns == sorted(files[f"{name}.parquet"]["columns"])
     assert counts[1] == counts[0] + 1
-    assert [count for count, _ in told["asked"]] == [counts[1], counts[0], counts[1], counts[0], 5]
-    assert told["version"] == 1
+    assert [count for count, _ in output["answers"]] == [counts[1], counts[0], counts[1], counts[0], 5]
+    assert output["version"] == 1
 
 
 @pytest.mark.ci
@@ -102,17 +102,17 @@ def test_delta_sharing_loads_every_version(grown: Any, tmp_path: Path) -> None:
 def test_a_locked_view_has_one_version_with_the_rows_of_its_day(grown: Any, tmp_path: Path) -> None:
     server, key, _, _ = grown
     day = "2023-06-30"
-    told = foreign(
+    output = foreign(
         CLIENT,
         profile=profile(tmp_path, f"{server.url}/at/{day}", key),
         loaded=["af-fund-fundamentals"],
         questions=[{}, {"version": 0}],
     )
-    assert told["version"] == 0
-    assert len(told["tables"]) == 3
+    assert output["version"] == 0
+    assert len(output["tables"]) == 3
     file = file_of(query(server, key, f"/at/{day}"))
     rows = pq.read_table(io.BytesIO(server.http.get(file["url"]).content)).to_pylist()
-    assert [count for count, _ in told["asked"]] == [len(rows)] * 2
+    assert [count for count, _ in output["answers"]] == [len(rows)] * 2
     assert rows
     assert all(str(row["available_at"]) <= day and row["observed_at"] is None for row in rows)
     assert all(row["superseded_at"] is None or str(row["superseded_at"]) <= day for row in rows)
@@ -122,7 +122,7 @@ def test_a_locked_view_has_one_version_with_the_rows_of_its_day(grown: Any, tmp_
     for row in served:
         assert float(latest[row["series"], row["date"]]) == row["value"]
         assert "@" not in row["source_ref"]
-    figures = told["whole"]["af-fund-fundamentals"][0]
+    figures = output["whole"]["af-fund-fundamentals"][0]
     issuers = server.get(f"/at/{day}/v1/issuers?limit=10000", key).json()["data"]
     paths = [f"/at/{day}/v1/fundamentals/{one['service_id']}?vintages=all" for one in issuers]
     assert figures == sum(server.get(path, key).json()["count"] for path in paths)
@@ -157,7 +157,7 @@ def test_addresses_of_files_are_signed_for_one_file_and_take_ranges(grown: Any) 
 CHANGES = """
 import delta_sharing
 import pandas as pd
-pages = {table: f"{asked['profile']}#sankofa.{table}" for table in asked["tables"]}
+pages = {table: f"{inputs['profile']}#sankofa.{table}" for table in inputs["tables"]}
 def changes(table, **bounds):
     frame = delta_sharing.load_table_changes_as_pandas(pages[table], **bounds)
     return [frame] + [frame[frame["_commit_version"] == n] for n in (0, 1)]
@@ -165,7 +165,7 @@ def rows(frame):  # the set of rows: a table has none twice
     shown = frame.drop(columns=[name for name in frame if name.startswith("_")]).astype(str)
     assert not shown.duplicated().any()
     return set(shown.itertuples(index=False, name=None))
-told["counts"], told["net"] = {}, {}
+output["counts"], output["net"] = {}, {}
 for table in pages:
     whole, first, second = changes(table, starting_version=0)
     held = set()
@@ -174,12 +174,12 @@ for table in pages:
         assert gone <= held
         before, held = held, held - gone | came
         assert held == rows(delta_sharing.load_as_pandas(pages[table], version=version)), table
-    told["counts"][table] = [len(first), len(second)]
-    told["net"][table] = [len(held - before), len(before - held)]
+    output["counts"][table] = [len(first), len(second)]
+    output["net"][table] = [len(held - before), len(before - held)]
     assert len(changes(table, starting_version=1)[0]) == len(second)
     assert len(changes(table, starting_version=0, ending_version=0)[0]) == len(first)
-    assert len(changes(table, starting_timestamp=asked["between"])[0]) == len(second)
-    bounds = {"starting_version": 0, "ending_timestamp": asked["between"]}
+    assert len(changes(table, starting_timestamp=inputs["between"])[0]) == len(second)
+    bounds = {"starting_version": 0, "ending_timestamp": inputs["between"]}
     assert len(changes(table, **bounds)[0]) == len(first)
 """
 
@@ -193,12 +193,12 @@ def test_the_change_feed_leads_from_version_to_version(grown: Any, tmp_path: Pat
     server, key, counts, between = grown
     series, entities = "af-macro.af-macro-series", "af-fund.af-fund-entities"
     own = profile(tmp_path, server.url, key)
-    asked = {"profile": own, "tables": [series, entities], "between": between.isoformat()}
-    told = foreign(CHANGES, **asked)
-    assert told["net"] == {series: [1, 0], entities: [0, 0]}
+    inputs = {"profile": own, "tables": [series, entities], "between": between.isoformat()}
+    output = foreign(CHANGES, **inputs)
+    assert output["net"] == {series: [1, 0], entities: [0, 0]}
     # one publication replaced the file of the series, and not the one of the entities
-    assert told["counts"][series] == [counts[0], counts[0] + counts[1]]
-    assert told["counts"][entities][1] == 0
+    assert output["counts"][series] == [counts[0], counts[0] + counts[1]]
+    assert output["counts"][entities][1] == 0
     path = f"/delta-sharing/{TABLE}"
     feed = server.get(f"{path}/changes?startingVersion=0", key).text.splitlines()
     assert [next(iter(json.loads(line))) for line in feed[2:]] == ["add", "remove", "add"]

@@ -32,10 +32,10 @@ def test_a_sound_installation_exits_0_and_names_its_edition(home: Path) -> None:
 
 
 def test_checking_a_missing_home_creates_nothing(tmp_path: Path) -> None:
-    code, found = findings(tmp_path / "home")
+    code, by_level = findings(tmp_path / "home")
     assert code == 1
-    assert ["does not exist" in message for message in found["error"]] == [True]
-    assert any("none is published" in line for line in found["warning"])
+    assert ["does not exist" in message for message in by_level["error"]] == [True]
+    assert any("none is published" in line for line in by_level["warning"])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -54,9 +54,9 @@ def test_the_command_it_recommends_without_an_edition_works(tmp_path: Path) -> N
     assert run(empty, "publish").returncode == 1
     (empty / "sources.toml").write_text(OWN_SOURCE.format(id="own", more="commercial_redistribution = true"))
     succeed(empty, "ingest", "own", write(tmp_path / "a.csv", GOOD.format(1)))
-    told = run(empty, "doctor").stdout
-    assert "none is published; run: sankofa publish" in told
-    assert "sankofa starter" not in told
+    advice = run(empty, "doctor").stdout
+    assert "none is published; run: sankofa publish" in advice
+    assert "sankofa starter" not in advice
     succeed(empty, "publish")
 
 
@@ -65,13 +65,13 @@ def test_a_missing_wrong_or_readable_gate_secret_must_be_fixed(home: Path) -> No
     secret.chmod(0o644)
     assert any(f"chmod 600 {secret}" in line for line in findings(home)[1]["error"])
     secret.write_text("another\n")
-    code, found = findings(home)
+    code, by_level = findings(home)
     assert code == 1
-    assert any("not the one this ledger was created with" in line for line in found["error"])
+    assert any("not the one this ledger was created with" in line for line in by_level["error"])
     secret.unlink()
-    code, found = findings(home)
+    code, by_level = findings(home)
     assert code == 1
-    assert any("gate-secret is missing beside a ledger; restore it" in line for line in found["error"])
+    assert any("gate-secret is missing beside a ledger; restore it" in line for line in by_level["error"])
     assert not secret.exists()
 
 
@@ -81,9 +81,9 @@ def test_a_missing_or_wrong_keys_secret_must_be_fixed(home: Path) -> None:
     (home / "keys-secret").write_text("another\n")
     assert any("SANKOFA_KEYS_SECRET" in line for line in findings(home)[1]["error"])
     (home / "keys-secret").unlink()
-    code, found = findings(home)
+    code, by_level = findings(home)
     assert code == 1
-    assert any("keys-secret is missing beside the key records" in line for line in found["error"])
+    assert any("keys-secret is missing beside the key records" in line for line in by_level["error"])
     assert not (home / "keys-secret").exists()
 
 
@@ -96,9 +96,9 @@ def test_a_missing_or_wrong_keys_secret_must_be_fixed(home: Path) -> None:
     ],
 )
 def test_an_invalid_setting_is_named(tmp_path: Path, variable: str, value: str, expected: str):
-    code, found = findings(tmp_path / "home", **{variable.lower(): value})
+    code, by_level = findings(tmp_path / "home", **{variable.lower(): value})
     assert code == 1
-    assert found["error"] == [f"SANKOFA_{variable}: {expected}; see `sankofa settings`"]
+    assert by_level["error"] == [f"SANKOFA_{variable}: {expected}; see `sankofa settings`"]
 
 
 def test_an_unreachable_ledger_is_not_reported_as_damaged(home: Path) -> None:
@@ -122,27 +122,27 @@ def test_an_unreachable_ledger_is_not_reported_as_damaged(home: Path) -> None:
 def test_a_store_that_does_not_answer_must_be_fixed(home: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     urls = {"keystore": f"redis://{address}", "datastore": f"postgresql://user:hidden@{address}/db"}
-    code, found = findings(home, **urls)
+    code, by_level = findings(home, **urls)
     assert code == 1
-    assert any("SANKOFA_KEYSTORE" in line for line in found["error"])
-    assert "hidden" not in str(found)
+    assert any("SANKOFA_KEYSTORE" in line for line in by_level["error"])
+    assert "hidden" not in str(by_level)
 
 
 def test_a_broken_setting_or_sources_file_is_a_finding(home: Path) -> None:
     assert findings(home, rows_paid="many")[0] == 1
     (home / "sources.toml").write_text("[sources")
-    code, found = findings(home)
+    code, by_level = findings(home)
     assert code == 1
-    assert any("sources.toml: not TOML" in line for line in found["error"])
+    assert any("sources.toml: not TOML" in line for line in by_level["error"])
 
 
 def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: Path) -> None:
-    code, found = findings(home, "upgrade-check")
-    assert (code, found["error"]) == (0, [])
+    code, by_level = findings(home, "upgrade-check")
+    assert (code, by_level["error"]) == (0, [])
     _of_layout(home, 4)
-    code, found = findings(home, "upgrade-check")
+    code, by_level = findings(home, "upgrade-check")
     assert code == 1
-    assert any("has layout 4, but" in line and "run: sankofa publish" in line for line in found["error"])
+    assert any("has layout 4, but" in line and "run: sankofa publish" in line for line in by_level["error"])
     succeed(home, "publish")
     assert findings(home, "upgrade-check")[0] == 0
 

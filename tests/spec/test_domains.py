@@ -20,7 +20,7 @@ HOST = "data.customer.example"
 BASE = f"https://{HOST}"
 SANDBOX = "sankofa-sandbox"
 ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
-SECONDS_TO_BE_SEEN = 2.0
+SECONDS_UNTIL_ACTIVE = 2.0
 
 
 class Customer(NamedTuple):
@@ -48,7 +48,7 @@ class Customer(NamedTuple):
 def until(holds: Callable[[], bool]) -> None:
     with Stopwatch() as watch:
         wait_until(holds)
-    assert watch.seconds < SECONDS_TO_BE_SEEN
+    assert watch.seconds < SECONDS_UNTIL_ACTIVE
 
 
 def ids(home: Path, **settings: str) -> dict[str, str]:
@@ -69,11 +69,11 @@ def customer(
         settings["keystore"] = redis.url
     with LiveServer(home, workers=2, **settings) as server:
         key = server.key("professional", "--label", "customer", "--per-minute", "100000")
-        made = Customer(server, key, ids(home, **settings)["customer"])
-        added = made.command("domains", "add", HOST, "--key", made.key_id)
+        new = Customer(server, key, ids(home, **settings)["customer"])
+        added = new.command("domains", "add", HOST, "--key", new.key_id)
         assert added.returncode == 0, added.stderr
-        until(lambda: made.get(ENTITY, SANDBOX).status_code == 401)
-        yield made
+        until(lambda: new.get(ENTITY, SANDBOX).status_code == 401)
+        yield new
 
 
 def links(value: Any) -> Iterator[str]:
@@ -163,8 +163,8 @@ def test_the_cookie_of_a_key_on_https_is_limited_to_its_host(customer: Customer)
     assert "Domain" not in cookie
     # A sibling host could set this one.
     assert customer.get("/", None, cookie=f"sankofa_key={customer.key}").status_code == 401
-    gone = customer.server.http.post("/key", data={"action": "forget"}, headers=sent).headers["set-cookie"]
-    assert gone.startswith("__Host-sankofa_key=;")
+    expired = customer.server.http.post("/key", data={"action": "forget"}, headers=sent).headers["set-cookie"]
+    assert expired.startswith("__Host-sankofa_key=;")
 
 
 @pytest.mark.rule("KEY-11")
@@ -182,11 +182,12 @@ def test_the_domain_accepts_only_keys_of_its_owner(customer: Customer, path: str
 
 
 def test_mcp_is_on_the_domain_too(customer: Customer) -> None:
-    asked: dict[str, Any] = {"name": "search_tenders", "arguments": {"limit": 1}}
+    arguments: dict[str, Any] = {"name": "search_tenders", "arguments": {"limit": 1}}
     assert (
-        customer.post("tools/call", customer.key, **asked).json()["result"]["structuredContent"]["count"] == 1
+        customer.post("tools/call", customer.key, **arguments).json()["result"]["structuredContent"]["count"]
+        == 1
     )
-    refused = customer.post("tools/call", SANDBOX, **asked)
+    refused = customer.post("tools/call", SANDBOX, **arguments)
     assert refused.status_code == 401
     assert refused.json()["docs"].startswith(f"{BASE}/problems/")
     wrong: dict[str, Any] = {"name": "search_tenders", "arguments": {"limit": 0}}
@@ -282,19 +283,19 @@ def test_adding_and_removing_a_domain_needs_no_restart(customer: Customer) -> No
 def test_a_customer_may_have_several_keys_and_a_revoked_one_is_401(customer: Customer) -> None:
     host = "several.customer.example"
     keys = [customer.server.key("professional", "--label", f"several {n}") for n in range(2)]
-    named = ids(customer.server.home, **customer.server.settings)
-    customer.command("domains", "add", host, "--key", named["several 0"])
+    key_ids = ids(customer.server.home, **customer.server.settings)
+    customer.command("domains", "add", host, "--key", key_ids["several 0"])
     added = customer.command("domains", "add", host, "--key", keys[1])
     assert added.returncode == 0, "the key itself will do for its id"
     assert keys[1] not in added.stdout
     until(lambda: all(customer.get(ENTITY, key, host=host).status_code == 200 for key in keys * 4))
-    customer.command("keys", "revoke", named["several 0"])
+    customer.command("keys", "revoke", key_ids["several 0"])
     assert [customer.get(ENTITY, key, host=host).status_code for key in keys] == [401, 200]
-    customer.command("keys", "revoke", named["several 1"])
+    customer.command("keys", "revoke", key_ids["several 1"])
     for key in (*keys, SANDBOX, customer.key):
         assert customer.get(ENTITY, key, host=host).status_code == 401
     rows = {row["host"]: row for row in json.loads(customer.command("domains", "list", "--json").stdout)}
-    assert rows[host]["keys"] == rows[host]["revoked_keys"] == [named["several 0"], named["several 1"]]
+    assert rows[host]["keys"] == rows[host]["revoked_keys"] == [key_ids["several 0"], key_ids["several 1"]]
     assert rows[HOST]["revoked_keys"] == []
     customer.command("domains", "remove", host)
 
@@ -304,12 +305,12 @@ def test_the_key_must_be_professional_and_valid(customer: Customer) -> None:
     for tier in ("sample", "starter"):
         customer.server.key(tier, "--label", f"bound {tier}")
     customer.server.key("professional", "--label", "bound revoked")
-    named = ids(customer.server.home, **customer.server.settings)
-    customer.command("keys", "revoke", named["bound revoked"])
+    key_ids = ids(customer.server.home, **customer.server.settings)
+    customer.command("keys", "revoke", key_ids["bound revoked"])
     for key, word in (
-        (named["bound sample"], "professional"),
-        (named["bound starter"], "professional"),
-        (named["bound revoked"], "revoked"),
+        (key_ids["bound sample"], "professional"),
+        (key_ids["bound starter"], "professional"),
+        (key_ids["bound revoked"], "revoked"),
         ("nothing", "nothing"),
     ):
         refused = customer.command("domains", "add", "refused.example", "--key", key)

@@ -159,18 +159,18 @@ def test_a_publication_killed_before_logging_is_logged_by_the_next(logged: Logge
 
 @pytest.mark.rule("LOG-2")
 def test_known_by_answers_from_the_edition_of_that_time(logged: Logged) -> None:
-    def asked(moment: str, path: str = "/v1/tenders?limit=2") -> dict[str, Any]:
+    def known_by(moment: str, path: str = "/v1/tenders?limit=2") -> dict[str, Any]:
         body = logged.server.body(f"{path}&known_by={moment.replace('+', '%2B')}", logged.key)
         assert body["known_by"] == moment
         return body
 
     then = logged.between.isoformat()
-    body = asked(then)
+    body = known_by(then)
     assert (body["edition"], body["count"]) == (logged.first, 2)
-    following = asked(then, f"/v1/tenders?limit=9&cursor={body['next_cursor']}")
+    following = known_by(then, f"/v1/tenders?limit=9&cursor={body['next_cursor']}")
     assert (following["edition"], following["count"], following["next_cursor"]) == (logged.first, 3, None)
-    assert asked(now().isoformat())["edition"] == logged.second
-    nothing = asked("2020-01-01T00:00:00Z")
+    assert known_by(now().isoformat())["edition"] == logged.second
+    nothing = known_by("2020-01-01T00:00:00Z")
     assert (nothing["data"], nothing["edition"]) == ([], None)
     assert nothing["absent"]["reason"] == "nothing_known"
     file = "/v1/export/files/af-tender-releases.parquet"
@@ -237,11 +237,11 @@ def test_a_feed_is_valid_xml_whatever_a_publisher_typed(plain_desk: Desk) -> Non
     plain_desk.publish()
     with plain_desk.serve() as caller:
         plain = caller.server.get("/feeds/tenders.atom?country=ZA", caller.key).content
-        found = caller.server.get("/feeds/tenders.atom?country=ZA&query=Road|works", caller.key).content
+        searched = caller.server.get("/feeds/tenders.atom?country=ZA&query=Road|works", caller.key).content
     entries = ElementTree.fromstring(plain).iter(f"{ATOM}entry")  # noqa: S314 - our own answer
-    shown = [" ".join((entry.findtext(f"{ATOM}title") or "").split()) for entry in entries]
-    assert shown == ["Road works", "Road works", "Road|works ]]> <b>"]
-    address = ElementTree.fromstring(found).findtext(f"{ATOM}id") or ""  # noqa: S314 - our own answer
+    titles_shown = [" ".join((entry.findtext(f"{ATOM}title") or "").split()) for entry in entries]
+    assert titles_shown == ["Road works", "Road works", "Road|works ]]> <b>"]
+    address = ElementTree.fromstring(searched).findtext(f"{ATOM}id") or ""  # noqa: S314 - our own answer
     assert address.endswith("/feeds/tenders.atom?country=ZA&query=Road%7Cworks")
 
 
@@ -288,13 +288,13 @@ def check_proof(text: str, vkey: str) -> int:
     logged = json.loads(entry)
     assert logged["edition"] == proof["edition"] == body["edition"]
     dataset = logged["rows"][proof["dataset"]]
-    for row, place in zip(body["data"], proof["rows"], strict=True):
+    for row, step in zip(body["data"], proof["rows"], strict=True):
         fields = {k: v for k, v in row.items() if k not in ("superseded_at", "superseding_record_ref")}
-        salt = decoded(place["salt"])
+        salt = decoded(step["salt"])
         assert len(salt) == 16
         leaf = hashlib.sha256(b"\x00" + salt + rfc8785(fields).encode()).digest()
-        found = root_by_path(leaf, int(place["index"]), dataset["count"], place["path"])
-        assert base64.b64encode(found).decode() == dataset["root"]
+        computed = root_by_path(leaf, int(step["index"]), dataset["count"], step["path"])
+        assert base64.b64encode(computed).decode() == dataset["root"]
     return len(body["data"])
 
 
@@ -470,8 +470,8 @@ def test_a_row_is_proven_by_its_key_in_the_edition_asked_for(logged: Logged, tmp
     for change in changes.json()["data"]:
         for name in (f"tenders:{json.dumps(change['key'])}", "tenders:" + "|".join(change["key"])):
             for edition in (logged.first, logged.second):
-                asked = {"record_ref": name, "edition": edition, "since_size": "1"}
-                answer = logged.server.get(f"/v1/proof?{urlencode(asked)}", logged.key)
+                query = {"record_ref": name, "edition": edition, "since_size": "1"}
+                answer = logged.server.get(f"/v1/proof?{urlencode(query)}", logged.key)
                 assert answer.status_code == 200, answer.text
                 assert answer.json()["data"] == [change["row"]]
                 assert check_proof(answer.text, vkey) == 1
@@ -481,8 +481,8 @@ def test_a_row_is_proven_by_its_key_in_the_edition_asked_for(logged: Logged, tmp
                 newest = answer.text
     added = logged.server.get(f"/v1/changes?dataset=tenders&since={logged.first}", logged.key)
     name = f"tenders:{json.dumps(added.json()['data'][0]['key'])}"
-    asked = {"record_ref": name, "edition": logged.first}
-    assert logged.server.get(f"/v1/proof?{urlencode(asked)}", logged.key).status_code == 404
+    query = {"record_ref": name, "edition": logged.first}
+    assert logged.server.get(f"/v1/proof?{urlencode(query)}", logged.key).status_code == 404
     beyond = {"record_ref": name, "since_size": "3"}
     refused = logged.server.get(f"/v1/proof?{urlencode(beyond)}", logged.key)
     assert (refused.status_code, refused.json()["parameter"]) == (400, "since_size")

@@ -14,7 +14,7 @@ desk, plain_desk = market.desk, market.plain_desk
 ISSUER = "registry:ZA-TEST:1"
 
 
-def told(desk: Desk, before: str, after: str, *options: str) -> dict[str, Any]:
+def differences(desk: Desk, before: str, after: str, *options: str) -> dict[str, Any]:
     done = desk.command("editions", "diff", before, after, "--json", *options)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     body: dict[str, Any] = json.loads(done.stdout)
@@ -22,8 +22,8 @@ def told(desk: Desk, before: str, after: str, *options: str) -> dict[str, Any]:
     return dict(body["datasets"])
 
 
-def counts(found: dict[str, Any], dataset: str) -> tuple[int, int, int, int]:
-    one = found[dataset]
+def counts(datasets: dict[str, Any], dataset: str) -> tuple[int, int, int, int]:
+    one = datasets[dataset]
     return one["added"], one["changed"], one["removed"], one["restated"]
 
 
@@ -47,22 +47,24 @@ def test_rows_added_restated_and_removed_are_counted_per_dataset(desk: Desk) -> 
     desk.records(record(trader, "Obadiah Quist", "ZA", "RA990300:9", category="SOLE_PROPRIETOR"))
     second = desk.publish()
 
-    found = told(desk, first, second)
-    assert counts(found, "fundamentals") == (1, 1, 0, 1)  # the restatement and the superseded row
-    assert counts(found, "macro-series") == (0, 1, 0, 1)
-    assert counts(found, "tenders") == (2, 1, 0, 0)  # the release whose supplier is a person
-    assert counts(found, "entities") == (0, 0, 1, 0)
-    assert found["tender_party"]["removed"] >= 1
-    assert {"change": "restated", "key": ["CPI.XA|cpi|monthly|ZA", "2024-01-31"]} in found["macro-series"][
+    forward = differences(desk, first, second)
+    assert counts(forward, "fundamentals") == (1, 1, 0, 1)  # the restatement and the superseded row
+    assert counts(forward, "macro-series") == (0, 1, 0, 1)
+    assert counts(forward, "tenders") == (2, 1, 0, 0)  # the release whose supplier is a person
+    assert counts(forward, "entities") == (0, 0, 1, 0)
+    assert forward["tender_party"]["removed"] >= 1
+    assert {"change": "restated", "key": ["CPI.XA|cpi|monthly|ZA", "2024-01-31"]} in forward["macro-series"][
         "examples"
     ]
-    assert "Obadiah" not in json.dumps(found)
+    assert "Obadiah" not in json.dumps(forward)
 
-    back = told(desk, second, first)
+    back = differences(desk, second, first)
     assert counts(back, "fundamentals") == (0, 1, 1, 0)
     assert counts(back, "entities") == (1, 0, 0, 0)
-    assert told(desk, first, first) == {}
-    assert all(len(one["examples"]) <= 1 for one in told(desk, first, second, "--examples", "1").values())
+    assert differences(desk, first, first) == {}
+    assert all(
+        len(one["examples"]) <= 1 for one in differences(desk, first, second, "--examples", "1").values()
+    )
 
     lines = desk.command("editions", "diff", first, second).stdout.splitlines()
     assert "fundamentals: added 1, changed 1, removed 0, restated 1" in lines

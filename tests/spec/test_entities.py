@@ -132,10 +132,10 @@ def test_records_of_two_sources_join_over_a_registry_number(ask: Ask) -> None:
 @pytest.mark.rule("ENTY-1")
 def test_an_old_id_still_answers_after_a_merger_with_the_surviving_one(ask: Ask) -> None:
     issued = service_id("registry:RA000123:B2")
-    for asked in (issued, id_of(2)):
-        status, row = ask(f"/v1/entities/{asked}")
+    for old in (issued, id_of(2)):
+        status, row = ask(f"/v1/entities/{old}")
         assert (status, row["service_id"], row["lei"]) == (200, issued, lei(2))
-        assert ask(f"/v1/fundamentals/{asked}")[1]["service_id"] == issued
+        assert ask(f"/v1/fundamentals/{old}")[1]["service_id"] == issued
 
 
 @pytest.mark.rule("ENT-7")
@@ -173,6 +173,6 @@ def test_the_same_files_give_the_same_ids_on_another_machine(tmp_path: Path) -> 
     for desk in (one, other):
         edition = desk.publish()
         for issued in (id_of(1), id_of(2), service_id("ticker:JSE:TST")):
-            found = asyncio.run(edition.select("entity", issued, day=desk.now.toordinal()))
-            assert found is not None
-            assert json.loads(found.rows)["service_id"] == issued
+            entity = asyncio.run(edition.select("entity", issued, day=desk.now.toordinal()))
+            assert entity is not None
+            assert json.loads(entity.rows)["service_id"] == issued

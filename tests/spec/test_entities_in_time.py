@@ -119,8 +119,8 @@ def test_an_organisation_has_the_name_and_status_of_the_day(
     assert row["observed_at"]
     (match,) = get(world, f"/v1/crosswalk?id_type=lei&id_value={MILL}&as_of={day}")["data"]
     assert match["legal_name"] == name
-    found = [row["name"] for row in get(world, f"/v1/search?q=mill&as_of={day}")["data"]]
-    assert found == [name]
+    names = [row["name"] for row in get(world, f"/v1/search?q=mill&as_of={day}")["data"]]
+    assert names == [name]
     (inside,) = get(world, f"/at/2022-12-31/v1/entities/{MILL_ID}?as_of={day}")["data"]
     assert (inside["legal_name"], inside["status"]) == (name, status)
 
@@ -134,8 +134,8 @@ def test_an_organisation_not_yet_known_has_no_row_and_an_unknown_one_is_404(worl
     assert get(world, f"/v1/entities/{LATE_ID}/history?as_of=2022-11-10")["data"] == []
     server, key = world
     for path in ("", "/history"):
-        asked = f"/v1/entities/DC000000000000000000000000{path}?as_of=2022-11-10"
-        assert server.get(asked, key).status_code == 404
+        unknown = f"/v1/entities/DC000000000000000000000000{path}?as_of=2022-11-10"
+        assert server.get(unknown, key).status_code == 404
         assert server.get(f"/at/2022-11-10/v1/entities/{LATE_ID}{path}", key).status_code == 404
 
 
@@ -176,8 +176,8 @@ def test_the_history_has_every_spell_and_nothing_later_than_the_day(world: tuple
         "New Mill Limited",
     ]
     assert {row["observed_at"] for row in locked["data"]} == {None}
-    told = server.tool("get_entity_history", key, {"service_id": MILL_ID, "as_of": "2021-12-31"})
-    assert [row["value"] for row in told["data"] if row["kind"] == "status"] == ["ISSUED", "LAPSED"]
+    by_tool = server.tool("get_entity_history", key, {"service_id": MILL_ID, "as_of": "2021-12-31"})
+    assert [row["value"] for row in by_tool["data"] if row["kind"] == "status"] == ["ISSUED", "LAPSED"]
 
 
 @pytest.mark.rule("ENTY-6")
@@ -230,9 +230,9 @@ def test_a_recycled_ticker_leads_to_its_owner_on_the_day(
     world: tuple[LiveServer, str], day: str, holder: str | None, sessions: list[str]
 ) -> None:
     for path in ("", f"/at/{day}"):
-        found = get(world, f"{path}/v1/crosswalk?id_type=ticker&id_value=JSE:MIL&as_of={day}")
-        assert [row["service_id"] for row in found["data"]] == ([holder] if holder else [])
-        assert found["ambiguous"] is False
+        owners = get(world, f"{path}/v1/crosswalk?id_type=ticker&id_value=JSE:MIL&as_of={day}")
+        assert [row["service_id"] for row in owners["data"]] == ([holder] if holder else [])
+        assert owners["ambiguous"] is False
         hits = get(world, f"{path}/v1/search?q=JSE:MIL&as_of={day}")["data"]
         identified = [hit["id"] for hit in hits if hit["matched"] == "ticker:JSE:MIL"]
         assert identified == ([holder] if holder else [])
@@ -240,8 +240,8 @@ def test_a_recycled_ticker_leads_to_its_owner_on_the_day(
         assert [hit["id"] for hit in bare if hit["matched"].startswith("ticker")] == identified
         (row,) = get(world, f"{path}/v1/entities/{MILL_ID}?as_of={day}")["data"]
         assert [f"{one['exchange']}:{one['ticker']}" for one in row["listings"]] == sessions
-        held = get(world, f"{path}/v1/crosswalk/{MILL_ID}?as_of={day}")["data"]
-        assert [one["id_value"] for one in held if one["id_type"] == "ticker"] == sessions
+        identifiers = get(world, f"{path}/v1/crosswalk/{MILL_ID}?as_of={day}")["data"]
+        assert [one["id_value"] for one in identifiers if one["id_type"] == "ticker"] == sessions
     now = get(world, "/v1/crosswalk?id_type=ticker&id_value=JSE:MIL")["data"]
     assert [row["service_id"] for row in now] == [HEIR_ID]
     ended = [row for row in get(world, f"/v1/entities/{HEIR_ID}/history")["data"] if "RC77" in row["value"]]
@@ -417,8 +417,8 @@ def test_a_change_of_name_counts_from_the_day_on_which_the_register_recorded_it(
             for path_ in (f"/v1/entities/{MILL_ID}?as_of={day}", f"/at/{day}/v1/entities/{MILL_ID}"):
                 (row,) = get(world, path_)["data"]
                 assert (row["legal_name"], row["other_names"], row["status"]) == (name, others, "ISSUED")
-            found = [hit["name"] for hit in get(world, f"/at/{day}/v1/search?q=new")["data"]]
-            assert found == ([name] if others else [])
+            names = [hit["name"] for hit in get(world, f"/at/{day}/v1/search?q=new")["data"]]
+            assert names == ([name] if others else [])
 
 
 @pytest.mark.rule("ENTY-12")

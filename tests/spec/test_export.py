@@ -63,12 +63,12 @@ def test_a_file_describes_itself_but_names_no_edition(
     for row in manifest:
         content = fetch(server, row, None if row["access"] == "open" else paid_key).content
         metadata = pq.read_metadata(pa.BufferReader(content))
-        told = {key.decode(): value.decode() for key, value in metadata.metadata.items()}
-        assert "edition" not in told
-        assert told["license"] == row["license"]
-        assert told["attribution"]
-        assert told["methodology"]
-        assert set(json.loads(told["columns"])) == set(row["columns"])
+        described = {key.decode(): value.decode() for key, value in metadata.metadata.items()}
+        assert "edition" not in described
+        assert described["license"] == row["license"]
+        assert described["attribution"]
+        assert described["methodology"]
+        assert set(json.loads(described["columns"])) == set(row["columns"])
         group = metadata.row_group(0)
         for number in range(metadata.num_columns):
             column = group.column(number)
@@ -77,18 +77,18 @@ def test_a_file_describes_itself_but_names_no_edition(
 
 
 def test_files_are_sorted_as_declared(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str):
-    seen = 0
+    sorted_files = 0
     for row in manifest:
         content = pa.BufferReader(fetch(server, row, None if row["access"] == "open" else paid_key).content)
         metadata = pq.read_metadata(content)
         order = metadata.row_group(0).sorting_columns
         names = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
         if order:
-            seen += 1
+            sorted_files += 1
             keys = [(names[c.column_index], "descending" if c.descending else "ascending") for c in order]
             read = pq.read_table(content, columns=[name for name, _ in keys])
             assert read.sort_by(keys).equals(read), row["name"]
-    assert seen >= 6
+    assert sorted_files >= 6
 
 
 @pytest.mark.rule("EXP-5")
@@ -128,7 +128,7 @@ def test_panels_equal_those_of_the_api(server: LiveServer, manifest: list[dict[s
 
 def _as_served(row: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
     """A row of a file in the form of the API."""
-    found = {}
+    served = {}
     for name in like:
         value = row[name]
         if isinstance(value, float):
@@ -139,16 +139,16 @@ def _as_served(row: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
             value = value.strftime("%Y-%m-%dT%H:%M:%SZ")
         elif hasattr(value, "isoformat"):
             value = value.isoformat()
-        found[name] = value
-    return found
+        served[name] = value
+    return served
 
 
 @pytest.mark.rule("EXP-4")
 def test_awards_are_a_bulk_file(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str) -> None:
     awards = table(server, one(manifest, "af-tender-awards"), paid_key).to_pylist()
     releases = table(server, one(manifest, "af-tender-releases"), paid_key).to_pylist()
-    told = {(row["ocid"], row["release_id"], row["release_date"], row["award_id"]) for row in awards}
-    assert len(told) == sum(row["award_count"] for row in releases) > 0
+    keys = {(row["ocid"], row["release_id"], row["release_date"], row["award_id"]) for row in awards}
+    assert len(keys) == sum(row["award_count"] for row in releases) > 0
     assert any(row["supplier_service_id"] for row in awards)
 
 
@@ -156,12 +156,12 @@ def test_duckdb_reads_an_open_panel_by_its_url(
     duck: duckdb.DuckDBPyConnection, manifest: list[dict[str, Any]]
 ) -> None:
     row = one(manifest, "procurement-demand")
-    found = duck.sql(
+    result = duck.sql(
         f"SELECT count(*), avg(category_share) FROM '{row['url']}' WHERE country = 'ZA'"
     ).fetchone()
-    assert found is not None
-    assert 0 < found[0] <= row["row_count"]
-    assert 0 < found[1] <= 1
+    assert result is not None
+    assert 0 < result[0] <= row["row_count"]
+    assert 0 < result[1] <= 1
 
 
 def test_duckdb_reads_a_licensed_file_with_a_key(
@@ -169,8 +169,8 @@ def test_duckdb_reads_a_licensed_file_with_a_key(
 ) -> None:
     duck.execute(f"CREATE SECRET (TYPE http, EXTRA_HTTP_HEADERS MAP {{'X-API-Key': '{paid_key}'}})")
     row = one(manifest, "af-fund-fundamentals")
-    found = duck.sql(f"SELECT count(*) FROM '{row['url']}'").fetchone()
-    assert found == (row["row_count"],)
+    result = duck.sql(f"SELECT count(*) FROM '{row['url']}'").fetchone()
+    assert result == (row["row_count"],)
 
 
 @pytest.mark.rule("EXP-2")
@@ -194,12 +194,12 @@ def test_an_open_file_needs_no_key_and_may_be_read_by_any_page(
 def test_a_browser_may_ask_for_parts_of_an_open_file(server: LiveServer, manifest: list[dict[str, Any]]):
     """Some ranges (`bytes=-8`, which a Parquet reader asks for first) need a preflight."""
     fields = {"Origin": "https://page.example", "Access-Control-Request-Method": "GET"}
-    asked = fields | {"Access-Control-Request-Headers": "range"}
-    answer = server.http.options(one(manifest, "procurement-demand")["url"], headers=asked)
+    preflight = fields | {"Access-Control-Request-Headers": "range"}
+    answer = server.http.options(one(manifest, "procurement-demand")["url"], headers=preflight)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, "*")
     assert "GET" in answer.headers["access-control-allow-methods"]
     assert "range" in answer.headers["access-control-allow-headers"].split(", ")
-    licensed = server.http.options(one(manifest, "af-fund-fundamentals")["url"], headers=asked)
+    licensed = server.http.options(one(manifest, "af-fund-fundamentals")["url"], headers=preflight)
     assert "access-control-allow-origin" not in licensed.headers
 
 
@@ -253,8 +253,12 @@ def test_ranges_and_conditions(server: LiveServer, manifest: list[dict[str, Any]
     row = one(manifest, "procurement-demand")
     whole = fetch(server, row, None).content
     size, tag = len(whole), f'"{row["sha256"]}"'
-    for asked, start, end in (("0-99", 0, 100), ("-8", size - 8, size), (f"{size - 5}-", size - 5, size)):
-        answer = fetch(server, row, None, Range=f"bytes={asked}")
+    for byte_range, start, end in (
+        ("0-99", 0, 100),
+        ("-8", size - 8, size),
+        (f"{size - 5}-", size - 5, size),
+    ):
+        answer = fetch(server, row, None, Range=f"bytes={byte_range}")
         assert answer.status_code == 206
         assert answer.content == whole[start:end]
         assert answer.headers["content-range"] == f"bytes {start}-{end - 1}/{size}"
@@ -267,8 +271,8 @@ def test_ranges_and_conditions(server: LiveServer, manifest: list[dict[str, Any]
     assert refused.headers["content-range"] == f"bytes */{size}"
     assert refused.headers["content-type"] == "application/problem+json"
     assert fetch(server, row, None, Range="bytes=9-1").content == whole
-    held = fetch(server, row, None, If_None_Match=f'"a", W/{tag}')
-    assert (held.status_code, held.content, held.headers["etag"]) == (304, b"", tag)
+    unchanged = fetch(server, row, None, If_None_Match=f'"a", W/{tag}')
+    assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", tag)
     assert fetch(server, row, None, If_None_Match=tag, Range="bytes=0-1").status_code == 304
     assert fetch(server, row, None, If_Match='"other"').status_code == 412
     assert fetch(server, row, None, If_Match=tag).status_code == 200
@@ -285,14 +289,14 @@ def test_several_ranges_are_answered_with_the_whole_file(server: LiveServer, man
 def test_many_or_overlapping_ranges_cannot_amplify(server: LiveServer, manifest: list[dict[str, Any]]):
     row = one(manifest, "procurement-demand")
     size = row["size_bytes"]
-    for asked in (
+    for ranges in (
         ",".join(["0-"] * 16),
         ",".join(["0-"] * 1000),
         ",".join(f"{n}-" for n in range(16)),
         ",".join(f"{n * 2}-{n * 2}" for n in range(1000)),
         ",".join(f"{n * 600}-{n * 600 + 340}" for n in range(16)),
     ):
-        answer = fetch(server, row, None, Range=f"bytes={asked}")
+        answer = fetch(server, row, None, Range=f"bytes={ranges}")
         assert answer.status_code in (200, 206)
         assert len(answer.content) <= size
 

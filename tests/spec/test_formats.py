@@ -34,13 +34,13 @@ MODES = {
 
 def questions(operation: Operation) -> list[str]:
     """The examples of its parameters combined, and its other modes."""
-    given = {n: p.kind.schema().get("examples", [""])[0] for n, p in operation.parameters.items()}
+    examples = {n: p.kind.schema().get("examples", [""])[0] for n, p in operation.parameters.items()}
     query = {
         name: ",".join(value) if isinstance(value, list) else value
-        for name, value in given.items()
+        for name, value in examples.items()
         if value and not operation.parameters[name].in_path and name != OTHER_MODE.get(operation.name)
     }
-    return [f"{operation.path.format(**given)}?{urlencode(query)}", *MODES.get(operation.name, ())]
+    return [f"{operation.path.format(**examples)}?{urlencode(query)}", *MODES.get(operation.name, ())]
 
 
 def as_json(answer: httpx.Response, operation: Operation) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -60,7 +60,7 @@ def text_of(value: Any, written: str | None) -> Any:
     return str(value)
 
 
-def told(answer: httpx.Response) -> dict[str, Any]:
+def envelope_fields(answer: httpx.Response) -> dict[str, Any]:
     """The envelope as header fields."""
     names = ("edition", "count", "truncated", "as-of", "next-cursor")
     return {n.replace("-", "_"): answer.headers.get(f"X-{n}") for n in names}
@@ -93,7 +93,7 @@ def test_csv_has_the_rows_of_json(
         assert answer.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
         rows, body = as_json(plain, operation)
         header, *lines = csv.reader(io.StringIO(answer.text, newline=""), strict=True)
-        rows = shown(operation, rows, header)
+        rows = tabular(operation, rows, header)
         if rows:
             assert sorted(header) == sorted(rows[0])
         fixed = [list(shape.__struct_encode_fields__) for shape in operation.shapes]
@@ -103,11 +103,11 @@ def test_csv_has_the_rows_of_json(
         for line, row in zip(lines, rows, strict=True):
             for name, written in zip(header, line, strict=True):
                 assert written == csv_text(row[name], written), name
-        assert told(answer) == expected(body)
+        assert envelope_fields(answer) == expected(body)
         assert answer.headers.get("Link") == plain.headers.get("Link")
 
 
-def shown(operation: Operation, rows: list[Any], columns: list[str]) -> list[Any]:
+def tabular(operation: Operation, rows: list[Any], columns: list[str]) -> list[Any]:
     """The rows without the members of a matrix that only JSON has (contract: SER-5)."""
     if operation.name not in MATRICES:
         return rows
@@ -115,12 +115,12 @@ def shown(operation: Operation, rows: list[Any], columns: list[str]) -> list[Any
     return [{name: row[name] for name in columns} for row in rows]
 
 
-def csv_text(value: Any, written: str) -> str:
+def csv_text(value: Any, cell: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(text_of(value, written))
+    return str(text_of(value, cell))
 
 
 @pytest.mark.rule("ENV-7")
@@ -139,7 +139,7 @@ def test_arrow_has_the_rows_of_json(
         assert answer.headers["Content-Type"] == ARROW
         rows, body = as_json(plain, operation)
         table = pyarrow.ipc.open_stream(answer.content).read_all()
-        rows = shown(operation, rows, table.column_names)
+        rows = tabular(operation, rows, table.column_names)
         if rows:
             assert sorted(table.column_names) == sorted(rows[0])
         found = table.to_pylist()
@@ -147,7 +147,7 @@ def test_arrow_has_the_rows_of_json(
         for line, row in zip(found, rows, strict=True):
             for name, value in row.items():
                 assert arrow_text(line[name]) == arrow_value(value, line[name]), name
-        assert told(answer) == expected(body)
+        assert envelope_fields(answer) == expected(body)
         metadata = {k.decode(): v.decode() for k, v in table.schema.metadata.items()}
         assert metadata["edition"] == body["edition"]
         assert metadata["license"] == body["_license"]
@@ -160,12 +160,12 @@ def arrow_text(value: Any) -> Any:
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
-def arrow_value(value: Any, found: Any) -> Any:
+def arrow_value(value: Any, cell: Any) -> Any:
     if isinstance(value, tuple):
-        return Decimal(value[1]) if isinstance(found, float) else value[1]
+        return Decimal(value[1]) if isinstance(cell, float) else value[1]
     if isinstance(value, list | dict):
-        return text_of(value, found)
-    if isinstance(value, int) and isinstance(found, str):
+        return text_of(value, cell)
+    if isinstance(value, int) and isinstance(cell, str):
         return str(value)  # a figure without a fraction
     return value
 

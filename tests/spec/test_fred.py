@@ -17,7 +17,7 @@ from pandas_datareader.fred import FredReader
 from sankofa.dialects.fred_values import LAST_DAY, RealTimePeriod, ValueStep, by_vintage_date
 from sankofa.model.errors import InvalidParameter
 from tests.live import LiveServer, succeed
-from tests.spec.macro_world import Told, as_csv
+from tests.spec.macro_world import SeriesRow, as_csv
 from tests.spec.macro_world import key as key
 from tests.spec.macro_world import live as live
 from tests.spec.test_links import link
@@ -36,7 +36,7 @@ def fred(live: LiveServer, token: str, at: date | None = None) -> Fred:
     return client
 
 
-def known(
+def macro_values(
     live: LiveServer, key: str, series: str, day: date | None = None, limit: int = 1000
 ) -> dict[str, float]:
     """The values of /v1/macro by date; NaN where one is withdrawn."""
@@ -64,11 +64,11 @@ def days() -> Iterator[date]:
 @pytest.mark.parametrize("series", KEYS)
 def test_fredapi_gets_the_values_of_today_and_of_any_day(live: LiveServer, key: str, token: str, series: str):
     client = fred(live, token)
-    same(client.get_series(series), known(live, key, series))
+    same(client.get_series(series), macro_values(live, key, series))
     releases = client.get_series_all_releases(series)
     assert list(releases["date"]) == sorted(releases["date"])
     for day in days():
-        expected = known(live, key, series, day)
+        expected = macro_values(live, key, series, day)
         as_of = client.get_series_as_of_date(series, str(day))
         last = as_of.groupby("date").tail(1).set_index("date")["value"]
         same(last, expected)
@@ -103,9 +103,9 @@ def test_first_releases_vintage_dates_search_and_info(live: LiveServer, key: str
         row["last_date"],
         "M",
     )
-    found = client.search("CPI", order_by="series_id", sort_order="desc")
-    assert set(found["id"]) >= {"CPI.ZA", "CPI.KE"}
-    assert list(found["id"]) == sorted(found["id"], reverse=True)
+    hits = client.search("CPI", order_by="series_id", sort_order="desc")
+    assert set(hits["id"]) >= {"CPI.ZA", "CPI.KE"}
+    assert list(hits["id"]) == sorted(hits["id"], reverse=True)
     assert client.search("nothingofthekind") is None
     with pytest.raises(ValueError, match="does not exist"):
         client.get_series("NO.SUCH")
@@ -125,7 +125,7 @@ def test_pandas_datareader_reads_the_graph_of_a_series(live: LiveServer, key: st
     for at in (None, date(2023, 9, 30)):
         reader = Reader("FX.USD.ZAR", start="2020-01-01", end="2030-01-01", session=session)
         reader.root = f"{live.url}{'' if at is None else f'/at/{at}'}/fred"
-        same(reader.read()["FX.USD.ZAR"], known(live, key, "FX.USD.ZAR", at))
+        same(reader.read()["FX.USD.ZAR"], macro_values(live, key, "FX.USD.ZAR", at))
 
 
 class Reader(FredReader):  # type: ignore[misc]
@@ -158,7 +158,7 @@ def observations(live: LiveServer, token: str, series: str, at: str = "", **para
     return list(answer.json().get("observations", []))
 
 
-def shown(rows: list[Any]) -> dict[str, float]:
+def fred_values(rows: list[Any]) -> dict[str, float]:
     return {row["date"]: math.nan if row["value"] == "." else float(row["value"]) for row in rows}
 
 
@@ -169,7 +169,7 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
 ) -> None:
     for day in ("2023-08-15", "2024-06-30"):
         own = {"realtime_start": day, "realtime_end": day}
-        values = pd.Series(known(live, key, series, date.fromisoformat(day)), dtype=float).sort_index()
+        values = pd.Series(macro_values(live, key, series, date.fromisoformat(day)), dtype=float).sort_index()
         values.index = pd.to_datetime(values.index)
         # the value of the same month, or of the same day, a year before
         same_time = [values.index.year * 100 + values.index.month, values.index][n == 260]
@@ -184,16 +184,18 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
                 observations(live, token, series, **own, units=units),
                 observations(live, token, series, f"/at/{day}", units=units),
             ):
-                assert shown(sent) == pytest.approx(expected.to_dict(), nan_ok=True, rel=1e-9, abs=1e-5), (
-                    units
-                )
+                assert fred_values(sent) == pytest.approx(
+                    expected.to_dict(), nan_ok=True, rel=1e-9, abs=1e-5
+                ), units
         for method, rule in (("avg", "mean"), ("sum", "sum"), ("eop", "last")):
             for frequency, period in (("q", "Q"), ("a", "Y"))[n == 4 :]:
                 by_period = getattr(values.dropna().groupby(values.dropna().index.to_period(period)), rule)()
                 sent = observations(
                     live, token, series, **own, frequency=frequency, aggregation_method=method
                 )
-                assert {at: value for at, value in shown(sent).items() if value == value} == pytest.approx(
+                assert {
+                    at: value for at, value in fred_values(sent).items() if value == value
+                } == pytest.approx(
                     {str(one.start_time.date()): float(value) for one, value in by_period.items()},
                     rel=1e-9,
                     abs=1e-5,
@@ -203,27 +205,29 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
 @pytest.mark.rule("DIAL-1")
 @pytest.mark.parametrize("series", KEYS)
 @pytest.mark.parametrize(
-    "asked", [{}, {"units": "pch"}, {"units": "ch1"}, {"frequency": "a", "aggregation_method": "eop"}]
+    "options", [{}, {"units": "pch"}, {"units": "ch1"}, {"frequency": "a", "aggregation_method": "eop"}]
 )
 def test_a_row_of_a_real_time_period_is_valid_exactly_on_its_days(
-    live: LiveServer, token: str, series: str, asked: dict[str, str]
+    live: LiveServer, token: str, series: str, options: dict[str, str]
 ) -> None:
     since, until = "2023-02-01", "2024-12-31"
-    every = observations(live, token, series, realtime_start=since, realtime_end=until, **asked)
+    every = observations(live, token, series, realtime_start=since, realtime_end=until, **options)
     assert all(since <= row["realtime_start"] <= row["realtime_end"] <= until for row in every)
     for day in map(str, days()):
         on_day = [row for row in every if row["realtime_start"] <= day <= row["realtime_end"]]
-        one = observations(live, token, series, realtime_start=day, realtime_end=day, **asked)
+        one = observations(live, token, series, realtime_start=day, realtime_end=day, **options)
         assert [(row["date"], row["value"]) for row in on_day] == [
             (row["date"], row["value"]) for row in one
         ], day
-        inside = observations(live, token, series, f"/at/{day}", **asked)
+        inside = observations(live, token, series, f"/at/{day}", **options)
         assert [row["value"] for row in inside] == [row["value"] for row in one]
     # the same values by vintage date: each in the row of its day
-    ever = observations(live, token, series, realtime_start="1776-07-04", realtime_end="9999-12-31", **asked)
+    ever = observations(
+        live, token, series, realtime_start="1776-07-04", realtime_end="9999-12-31", **options
+    )
     cells = [
         (row["date"], name[-8:], value)
-        for row in observations(live, token, series, output_type="3", **asked)
+        for row in observations(live, token, series, output_type="3", **options)
         for name, value in row.items()
         if name != "date"
     ]
@@ -231,7 +235,7 @@ def test_a_row_of_a_real_time_period_is_valid_exactly_on_its_days(
         (row["date"], row["realtime_start"].replace("-", ""), row["value"]) for row in ever
     )
     first = {row["date"]: (row["realtime_start"], row["value"]) for row in reversed(ever)}
-    initial = observations(live, token, series, output_type="4", **asked)
+    initial = observations(live, token, series, output_type="4", **options)
     assert {row["date"]: (row["realtime_start"], row["value"]) for row in initial} == first
 
 
@@ -247,7 +251,7 @@ def test_values_by_vintage_date_and_errors_have_the_requested_format(
     table = ask(output_type=2, vintage_dates=",".join(chosen), file_type="json").json()["observations"]
     for day in chosen:
         column = {row["date"]: row[f"GDP.ZA_{day.replace('-', '')}"] for row in table}
-        expected = known(live, key, "GDP.ZA", date.fromisoformat(day))
+        expected = macro_values(live, key, "GDP.ZA", date.fromisoformat(day))
         same(
             pd.Series({at: float(v) for at, v in column.items() if v != "."}),
             {at: v for at, v in expected.items() if not math.isnan(v)},
@@ -257,16 +261,16 @@ def test_values_by_vintage_date_and_errors_have_the_requested_format(
     assert sum(len(child.attrib) - 1 for child in new) == len(releases)
     # a day lists only its new values, although it knows all earlier ones
     day = vintages[6]
-    came = releases[releases["realtime_start"] == pd.Timestamp(day)]
+    new_values = releases[releases["realtime_start"] == pd.Timestamp(day)]
     on_day = ask(output_type=3, vintage_dates=day, file_type="json").json()["observations"]
-    assert [row["date"] for row in on_day] == [str(at.date()) for at in came["date"]]
+    assert [row["date"] for row in on_day] == [str(at.date()) for at in new_values["date"]]
     first = releases.groupby("date").head(1)
     initial = ask(output_type=4, realtime_start=day, realtime_end=day, file_type="json").json()[
         "observations"
     ]
     expected_dates = [str(at.date()) for at in first[first["realtime_start"] == pd.Timestamp(day)]["date"]]
     assert [row["date"] for row in initial] == expected_dates
-    for parameters, named in (
+    for parameters, parameter in (
         ({"units": "x"}, "units"),
         ({"realtime_start": "2999-01-01"}, "realtime_start"),
         ({"output_type": 9}, "output_type"),
@@ -278,7 +282,7 @@ def test_values_by_vintage_date_and_errors_have_the_requested_format(
         error = ET.fromstring(refused.content)  # noqa: S314 - our own answer
         assert error.tag == "error"
         assert error.attrib["code"] == "400"
-        assert named in error.attrib["message"]
+        assert parameter in error.attrib["message"]
         assert ask(**parameters, file_type="json").json()["error_code"] == 400
     assert (
         live.get(
@@ -296,7 +300,7 @@ def test_figures_stored_at_publication_are_sent_on_their_days_only(tmp_path: Pat
     today = datetime.now(UTC).date()
     before, after = today - timedelta(days=1), today + timedelta(days=400)
     rows = [
-        Told("CPI.GH", "cpi", "monthly", "GH", str(at), value, "index", str(public))
+        SeriesRow("CPI.GH", "cpi", "monthly", "GH", str(at), value, "index", str(public))
         for at, value, public in (
             (date(2024, 1, 31), "1", date(2024, 2, 1)),
             (date(2024, 1, 31), "0.0000001", today),
@@ -312,12 +316,12 @@ def test_figures_stored_at_publication_are_sent_on_their_days_only(tmp_path: Pat
     with LiveServer(home) as server:
         key = server.key("starter")
         for day in (today, before, before - timedelta(days=1)):
-            for place, more in (("", f"&realtime_start={day}&realtime_end={day}"), (f"/at/{day}", "")):
-                asked = f"{place}/fred/series/observations?series_id=CPI.GH&file_type=json{more}"
-                sent = server.get(asked, key).json()["observations"]
+            for prefix, more in (("", f"&realtime_start={day}&realtime_end={day}"), (f"/at/{day}", "")):
+                question = f"{prefix}/fred/series/observations?series_id=CPI.GH&file_type=json{more}"
+                sent = server.get(question, key).json()["observations"]
                 assert {
                     one["date"]: math.nan if one["value"] == "." else float(one["value"]) for one in sent
-                } == pytest.approx(known(server, key, "CPI.GH", day), nan_ok=True), day
+                } == pytest.approx(macro_values(server, key, "CPI.GH", day), nan_ok=True), day
         assert "0.0000001" in {
             one["value"]
             for one in server.get("/fred/series/observations?series_id=CPI.GH&file_type=json", key).json()[
@@ -334,7 +338,10 @@ def test_the_sample_tier_gets_an_error_instead_of_a_truncated_answer(live: LiveS
     assert whole.status_code == 402
     assert "sample" in whole.text
     few = live.get(f"{observations}&limit=5&file_type=json", sample).json()
-    assert (few["count"], len(few["observations"])) == (len(known(live, sample, "CPI.ZA", limit=25)), 5)
+    assert (few["count"], len(few["observations"])) == (
+        len(macro_values(live, sample, "CPI.ZA", limit=25)),
+        5,
+    )
     assert live.get(f"{observations}&limit=5&offset=5", sample).status_code == 402
     assert live.get("/fred/series?series_id=CPI.ZA").status_code == 401
 

@@ -74,13 +74,13 @@ def test_an_unknown_issuer_is_not_found(server: LiveServer, paid_key: str) -> No
 @pytest.mark.rule("VINT-5", "VINT-7")
 def test_the_three_modes_show_the_latest_the_first_and_every_vintage(server: LiveServer, paid_key: str):
     def facts(mode: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-        found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        by_identity: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for row in ask(server, paid_key, f"vintages={mode}")["data"]:
             identity = tuple(
                 str(row[k]) for k in ("line_item", "concept", "unit", "period_start", "period_end")
             )
-            found.setdefault(identity, []).append(row)
-        return found
+            by_identity.setdefault(identity, []).append(row)
+        return by_identity
 
     every, latest, first = facts("all"), facts("latest"), facts("as_reported")
     assert set(every) == set(latest) == set(first)
@@ -237,8 +237,8 @@ def test_arrow_and_csv_have_the_rows_of_json(
     crowded: LiveServer, as_of: str, vintages: str, period_type: str
 ) -> None:
     key = crowded.key("starter")
-    given = {"as_of": as_of, "vintages": vintages, "period_type": period_type}
-    query = urlencode({name: value for name, value in given.items() if value})
+    parameters = {"as_of": as_of, "vintages": vintages, "period_type": period_type}
+    query = urlencode({name: value for name, value in parameters.items() if value})
     same_in_every_form(crowded, key, f"/v1/fundamentals/{service_id(ISSUER)}?{query}")
 
 

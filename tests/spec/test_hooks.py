@@ -226,15 +226,15 @@ def test_hooks_are_listed_and_removed_and_a_bad_filter_is_refused(desk: Desk) ->
     (hook,) = json.loads(desk.command("hooks", "list", "--json").stdout)
     assert (hook["on"], hook["filter"]) == ("release", "country=KE min_value=5")
     assert "whsec_" not in desk.command("hooks", "list").stdout
-    for on, given in (("release", "country=Kenya"), ("release", "x=1"), ("edition", "country=KE"),
+    for on, condition in (("release", "country=Kenya"), ("release", "x=1"), ("edition", "country=KE"),
                       ("release", "limit=3"), ("restatement", "country")):  # fmt: skip
         wrong = run(
             desk.home,
-            *("hooks", "add", "http://127.0.0.1:9/", "--on", on, "--filter", given),
+            *("hooks", "add", "http://127.0.0.1:9/", "--on", on, "--filter", condition),
             hooks_private="true",
             **desk.settings,
         )
-        assert wrong.returncode == 2, given
+        assert wrong.returncode == 2, condition
     assert desk.command("hooks", "remove", hook["id"]).returncode == 0
     assert desk.command("hooks", "remove", hook["id"]).returncode == 1
     assert json.loads(desk.command("hooks", "list", "--json").stdout) == []

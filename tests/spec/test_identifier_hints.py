@@ -93,15 +93,15 @@ def test_an_empty_answer_names_similar_ones(server: LiveServer, sample_key: str)
 
 @pytest.mark.rule("ERR-8")
 def test_a_code_of_the_other_mode_is_answered_with_its_parameter(server: LiveServer, sample_key: str) -> None:
-    for path, said in (
+    for path, hint in (
         ("/v1/macro?series=fp.cpi.totl.zg", "an annual indicator: pass it as `indicator`"),
         ("/v1/macro?indicator=CPI.ZA", "series: pass it as `series`"),
     ):
         body = server.body(path, sample_key)
         assert body["count"] == 0
-        assert said in body["hint"]
+        assert hint in body["hint"]
         assert "nearest" not in body
-    assert said in server.tool("get_macro", sample_key, {"indicator": "CPI.ZA"})["hint"]
+    assert hint in server.tool("get_macro", sample_key, {"indicator": "CPI.ZA"})["hint"]
     early = server.body("/v1/macro?series=FP.CPI.TOTL.ZG&country=ZA&as_of=1990-01-01", sample_key)
     assert "nothing of ZA was known on that day" in early["hint"]
     assert "add `country`" not in early["hint"], "it was passed"

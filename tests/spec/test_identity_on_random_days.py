@@ -42,8 +42,8 @@ class World:
         self.days = [date(2016, 3, 1) + timedelta(days=chance.randrange(20, 200) * n) for n in range(1, 8)]
         self.days = sorted(set(self.days))
         self._records: dict[int, dict[str, str]] = {}
-        begun = str(self.days[0])
-        self._relations = {(0, ULTIMATE, 1): {"first": begun, "updated": begun, "status": "ACTIVE"}}
+        first_day = str(self.days[0])
+        self._relations = {(0, ULTIMATE, 1): {"first": first_day, "updated": first_day, "status": "ACTIVE"}}
         self._listings: list[dict[str, Any]] = []
         self._names = [("Filer One Inc", "2010-01-01"), ("Filer Two Inc", "2012-05-05")]
         for number, day in enumerate(self.days):
@@ -91,11 +91,13 @@ class World:
 
     def _list(self, chance: random.Random, day: date) -> None:
         for ticker in TICKERS:
-            held = next((one for one in self._listings if one["ticker"] == ticker and not one["to"]), None)
-            if held and chance.random() < 0.5:
-                held["to"] = str(day - timedelta(days=1))
-                held = None
-            if not held and chance.random() < 0.6:
+            open_listing = next(
+                (one for one in self._listings if one["ticker"] == ticker and not one["to"]), None
+            )
+            if open_listing and chance.random() < 0.5:
+                open_listing["to"] = str(day - timedelta(days=1))
+                open_listing = None
+            if not open_listing and chance.random() < 0.6:
                 of = chance.choice(list(self._records))
                 self._listings.append({"of": of, "ticker": ticker, "from": str(day), "to": ""})
 
@@ -175,26 +177,26 @@ class World:
 
 
 def questions() -> list[str]:
-    asked = []
+    paths = []
     for one in (*IDS, FILER, service_id(f"registry:US-SEC-CIK:{FILED}")):
-        asked += [f"/v1/entities/{one}", f"/v1/entities/{one}/history", f"/v1/crosswalk/{one}"]
-        asked.append(f"/v1/shared/facts?entity_id={one}")
+        paths += [f"/v1/entities/{one}", f"/v1/entities/{one}/history", f"/v1/crosswalk/{one}"]
+        paths.append(f"/v1/shared/facts?entity_id={one}")
     for ticker in TICKERS:
-        asked += [f"/v1/crosswalk?id_type=ticker&id_value={ticker}", f"/v1/search?q={ticker}"]
-        asked.append(f"/v1/search?q={ticker.partition(':')[2]}")
-    asked += [f"/v1/search?q={word}" for word in (*WORDS, "filer", "limited", "plc", "inc")]
+        paths += [f"/v1/crosswalk?id_type=ticker&id_value={ticker}", f"/v1/search?q={ticker}"]
+        paths.append(f"/v1/search?q={ticker.partition(':')[2]}")
+    paths += [f"/v1/search?q={word}" for word in (*WORDS, "filer", "limited", "plc", "inc")]
     for country in ("ZA", "NG", "EG", "US", "IE"):
-        asked += [f"/v1/search?q={word}&country={country}" for word in (*WORDS, "gran", "limited")]
-        asked += [f"/v1/search?q=JSE:AAA&country={country}", f"/v1/restatements?country={country}"]
-    asked += ["/v1/issuers", *(f"/v1/issuers?country={one}" for one in ("ZA", "NG", "EG", "US", "IE"))]
-    asked += [f"/v1/issuers?exchange={one}" for one in ("JSE", "NGX")]
-    asked += ["/v1/screen?metric=net_margin", "/v1/screen?metric=net_margin&country=NG"]
-    asked += ["/v1/panel?metrics=net_margin&every=year&from=2016-01-01&country=ZA"]
-    asked += ["/v1/signals/fundamentals-factors", "/v1/search?q=granitte&country=NG"]
-    return [*asked, "/v1/panel?metrics=net_margin&from=2016-01-01&every=year"]
+        paths += [f"/v1/search?q={word}&country={country}" for word in (*WORDS, "gran", "limited")]
+        paths += [f"/v1/search?q=JSE:AAA&country={country}", f"/v1/restatements?country={country}"]
+    paths += ["/v1/issuers", *(f"/v1/issuers?country={one}" for one in ("ZA", "NG", "EG", "US", "IE"))]
+    paths += [f"/v1/issuers?exchange={one}" for one in ("JSE", "NGX")]
+    paths += ["/v1/screen?metric=net_margin", "/v1/screen?metric=net_margin&country=NG"]
+    paths += ["/v1/panel?metrics=net_margin&every=year&from=2016-01-01&country=ZA"]
+    paths += ["/v1/signals/fundamentals-factors", "/v1/search?q=granitte&country=NG"]
+    return [*paths, "/v1/panel?metrics=net_margin&from=2016-01-01&every=year"]
 
 
-def walk(server: LiveServer, key: str, path: str) -> list[str]:
+def ids_and_cursors(server: LiveServer, key: str, path: str) -> list[str]:
     """The ids and cursors of a list, page by page."""
     pages: list[str] = []
     cursor: str | None = ""
@@ -228,7 +230,9 @@ def compare(whole: Served, until: Served, day: date, questions: Iterable[str]) -
         )
         if not of_values and answer.status_code == 200:
             same(after.get(open_path, key).json(), answer.json(), open_path)
-    assert walk(after, key, f"/at/{day}/v1/issuers") == walk(then, own, f"/at/{day}/v1/issuers")
+    assert ids_and_cursors(after, key, f"/at/{day}/v1/issuers") == ids_and_cursors(
+        then, own, f"/at/{day}/v1/issuers"
+    )
     listed = after.get(f"/v1/issuers?as_of={day}", key).json()["data"]
     keys = [(row["country"] or "~", row["service_id"]) for row in listed]
     assert keys == sorted(keys)
@@ -258,9 +262,9 @@ def test_organisations_depend_only_on_the_files_up_to_the_day(tmp_path: Path, se
             for secret in whole.glob("*-secret"):
                 shutil.copy(secret, home)
             following = world.days[world.days.index(day) + 1]
-            asked = chance.choice([day, following - timedelta(days=1)])
+            as_of = chance.choice([day, following - timedelta(days=1)])
             with served(home) as then:
-                compare(after, then, asked, questions())
+                compare(after, then, as_of, questions())
 
 
 class RealFiles:
@@ -350,8 +354,8 @@ class RealFiles:
             succeed(home, "ingest", "gleif-lei", *map(self._copy, copies))
             succeed(home, "ingest", "gleif-rr", *map(self._parents, copies))
         quarter = f"{day[:4]}q{(int(day[5:7]) + 2) // 3}.zip"
-        begun = [path for path in sorted(sets.iterdir()) if path.name <= quarter]
-        succeed(home, "ingest", "sec-financial-statements", *begun)
+        quarters = [path for path in sorted(sets.iterdir()) if path.name <= quarter]
+        succeed(home, "ingest", "sec-financial-statements", *quarters)
         documents = [path for path, (filed, _) in self._facts.items() if filed <= day]
         if documents:
             succeed(home, "ingest", "sec-companyfacts", *documents)
@@ -364,17 +368,17 @@ class RealFiles:
             service_id(f"lei:{one}")
             for one in (*chance.sample(sorted(self._records), 6), *{c["lei"] for c in self._changes})
         ]
-        asked = [f"/v1/entities/{one}{path}" for one in ids for path in ("", "/history")]
-        asked += [f"/v1/crosswalk/{one}" for one in ids]
-        asked += [f"/v1/crosswalk?id_type=registry&id_value={one:010}" for one in RENAMED]
-        asked += [f"/v1/crosswalk?id_type=lei&id_value={one}" for one in sorted(self._records)[::6]]
+        paths = [f"/v1/entities/{one}{path}" for one in ids for path in ("", "/history")]
+        paths += [f"/v1/crosswalk/{one}" for one in ids]
+        paths += [f"/v1/crosswalk?id_type=registry&id_value={one:010}" for one in RENAMED]
+        paths += [f"/v1/crosswalk?id_type=lei&id_value={one}" for one in sorted(self._records)[::6]]
         words = (
             "merck schering tyco ensco cooper burlington shell royal dutch best buy bed cameron corp inc plc"
         )
-        asked += [f"/v1/search?q={word}" for word in words.split()]
-        asked += [f"/v1/search?q={word}&country=US" for word in ("merck", "cooper", "best")]
-        asked += ["/v1/issuers", *(f"/v1/issuers?country={one}" for one in ("US", "IE", "CH", "GB"))]
-        return [*asked, "/v1/restatements", "/v1/sources", "/v1/coverage"]
+        paths += [f"/v1/search?q={word}" for word in words.split()]
+        paths += [f"/v1/search?q={word}&country=US" for word in ("merck", "cooper", "best")]
+        paths += ["/v1/issuers", *(f"/v1/issuers?country={one}" for one in ("US", "IE", "CH", "GB"))]
+        return [*paths, "/v1/restatements", "/v1/sources", "/v1/coverage"]
 
 
 RENAMED: Final = (833444, 934612, 310158, 1141982, 314808, 64978)

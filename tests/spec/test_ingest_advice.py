@@ -30,13 +30,13 @@ def test_a_file_without_accepted_rows_is_an_error_with_its_first_reasons(
     done = run(source, "ingest", "own", write(tmp_path / "bad.csv", *(BAD.format(one) for one in values)))
     assert done.returncode == 1
     assert counts(done)["rejected"] == 5
-    told = done.stderr.splitlines()
-    assert told[0] == "rejected: bad.csv, row 2: value: not a number ('abc')"
-    assert "row 3: value: not a number: a decimal comma" in told[1]
-    assert "'1.234,56'" in told[1]
-    assert "separators of thousands" in told[2]
+    messages = done.stderr.splitlines()
+    assert messages[0] == "rejected: bad.csv, row 2: value: not a number ('abc')"
+    assert "row 3: value: not a number: a decimal comma" in messages[1]
+    assert "'1.234,56'" in messages[1]
+    assert "separators of thousands" in messages[2]
     assert "Sipho" not in done.stderr + done.stdout, "it may be somebody's name"
-    assert "bad.csv: none of its 5 rows was accepted" in told[-1]
+    assert "bad.csv: none of its 5 rows was accepted" in messages[-1]
     assert len(rejects(done)) == 5
     good = write(tmp_path / "good.csv", GOOD.format(1), BAD.format("abc"))
     succeed(source, "ingest", "own", good)
@@ -54,12 +54,12 @@ def test_a_dry_run_counts_everything_and_stores_nothing(source: Path, tmp_path: 
     assert "row 3: value: not a number ('abc')" in tried.stderr
     assert sorted(source.rglob("*")) == before
     succeed(source, "ingest", "own", file)
-    kept = [path for path in sorted(source.rglob("*")) if "sqlite-" not in path.name]
+    stored = [path for path in sorted(source.rglob("*")) if "sqlite-" not in path.name]
     more = write(tmp_path / "b.csv", GOOD.format(2), GOOD.format(1))
     tried = run(source, "ingest", "--dry-run", "own", more)
     assert (counts(tried)["appended"], counts(tried)["unchanged"]) == (1, 1)
     assert ledger_facts(source) == 1
-    assert [path for path in sorted(source.rglob("*")) if "sqlite-" not in path.name] == kept
+    assert [path for path in sorted(source.rglob("*")) if "sqlite-" not in path.name] == stored
     assert (
         run(source, "ingest", "--dry-run", "own", write(tmp_path / "c.csv", BAD.format("x"))).returncode == 1
     )

@@ -210,7 +210,7 @@ def test_an_operators_source_is_listed_and_read_under_its_licence(home: Path, tm
 
 @pytest.mark.rule("PROV-9", "SRC-1")
 @pytest.mark.parametrize(
-    ("toml", "named"),
+    ("toml", "parts"),
     [
         ("[sources.x", ["not TOML"]),
         ("sources = 3", ["[sources.<id>]"]),
@@ -232,12 +232,12 @@ def test_an_operators_source_is_listed_and_read_under_its_licence(home: Path, tm
     ],
 )
 def test_an_error_in_the_registry_names_file_source_and_field(
-    tmp_path: Path, toml: str | bytes, named: Sequence[str]
+    tmp_path: Path, toml: str | bytes, parts: Sequence[str]
 ) -> None:
     (tmp_path / "sources.toml").write_bytes(toml if isinstance(toml, bytes) else toml.encode())
     with pytest.raises(SourceError) as refusal:
         load_sources(tmp_path)
-    for part in ("sources.toml", *named):
+    for part in ("sources.toml", *parts):
         assert part in str(refusal.value)
 
 

@@ -26,7 +26,7 @@ def source(home: Path) -> Path:
 
 
 def row(value: object, document: str = "afs-2022", **cells: object) -> list[object]:
-    known = {
+    values = {
         "entity": "ticker:JSE:TST",
         "line_item": "revenue",
         "value": value,
@@ -37,7 +37,7 @@ def row(value: object, document: str = "afs-2022", **cells: object) -> list[obje
         "available_at": DAY(2023, 3, 1),
         "document": document,
     } | cells
-    return [known.get(column) for column in COLUMNS]
+    return [values.get(column) for column in COLUMNS]
 
 
 def save(
@@ -203,8 +203,8 @@ def test_a_damaged_workbook_or_one_without_the_template_is_refused(source: Path,
     def renamed(sheet: Sheet) -> None:
         sheet["C1"] = "amount"
 
-    told = refusal(save(tmp_path / "a.xlsx", items(1), renamed))
-    assert "a.xlsx: sheet 1: the required column value is missing (unknown column 'amount')" in told
+    reason = refusal(save(tmp_path / "a.xlsx", items(1), renamed))
+    assert "a.xlsx: sheet 1: the required column value is missing (unknown column 'amount')" in reason
     empty = openpyxl.Workbook()
     empty.save(tmp_path / "b.xlsx")
     assert "b.xlsx: the workbook has no rows" in refusal(tmp_path / "b.xlsx")

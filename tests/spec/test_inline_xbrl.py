@@ -60,9 +60,9 @@ def caller(desk: Desk) -> Iterator[PaidCaller]:
 
 @pytest.mark.rule("XBRL-1", "XBRL-2")
 def test_a_report_becomes_facts_with_every_digit_and_the_issuers_own_concepts(caller: PaidCaller) -> None:
-    (found,) = caller.get("/v1/crosswalk", id_type="lei", id_value=LEI)["data"]
-    rows = caller.get(f"/v1/fundamentals/{found['service_id']}")["data"]
-    told = {
+    (issuer,) = caller.get("/v1/crosswalk", id_type="lei", id_value=LEI)["data"]
+    rows = caller.get(f"/v1/fundamentals/{issuer['service_id']}")["data"]
+    figures = {
         row["concept"]: (
             row["line_item"],
             row["value_reported"],
@@ -73,7 +73,7 @@ def test_a_report_becomes_facts_with_every_digit_and_the_issuers_own_concepts(ca
         for row in rows
     }
     year = ("2023-01-01", "2023-12-31")
-    assert told == {
+    assert figures == {
         "ifrs-full:Revenue": ("revenue", Decimal("1234500000"), "ZAR", *year),
         "ifrs-full:ProfitLoss": ("profit", Decimal(-17000000), "ZAR", *year),
         "ifrs-full:Assets": ("assets", Decimal(9007199254740993), "ZAR", None, "2023-12-31"),
@@ -85,7 +85,7 @@ def test_a_report_becomes_facts_with_every_digit_and_the_issuers_own_concepts(ca
         assert row["available_at"] == "2024-03-28"
         assert row["license_class"] == "statutory-filing"
         assert re.fullmatch(rf"reports:{NAME}/report\.xhtml#f\d", row["source_ref"])
-    day_before = caller.get(f"/v1/fundamentals/{found['service_id']}", as_of="2024-03-27")
+    day_before = caller.get(f"/v1/fundamentals/{issuer['service_id']}", as_of="2024-03-27")
     assert day_before["count"] == 0
 
 
@@ -118,7 +118,7 @@ def test_a_missing_taxonomy_is_named_and_nothing_is_stored(tmp_path: Path) -> No
 def test_reading_a_report_opens_no_connection(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
-        called = threading.Event()
+        connected = threading.Event()
         stop = threading.Event()
 
         def listen() -> None:
@@ -127,7 +127,7 @@ def test_reading_a_report_opens_no_connection(tmp_path: Path) -> None:
                     listener.accept()[0].close()
                 except TimeoutError:
                     continue
-                called.set()
+                connected.set()
 
         thread = threading.Thread(target=listen)
         thread.start()
@@ -142,7 +142,7 @@ def test_reading_a_report_opens_no_connection(tmp_path: Path) -> None:
             thread.join()
     assert failed.returncode != 0
     assert address in failed.stderr
-    assert not called.is_set()
+    assert not connected.is_set()
 
 
 LAUGHS = '<!DOCTYPE html [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
@@ -214,6 +214,6 @@ def test_the_issuer_is_identified_by_lei_sec_or_south_african_number_only(tmp_pa
 
 def test_the_vault_stores_no_report_unencrypted(desk: Desk) -> None:
     """Reports name directors and auditors."""
-    kept = [path for path in (desk.home / "vault").rglob("*") if path.is_file()]
-    assert kept
-    assert not any(b"Annual report, written for a test" in path.read_bytes() for path in kept)
+    stored = [path for path in (desk.home / "vault").rglob("*") if path.is_file()]
+    assert stored
+    assert not any(b"Annual report, written for a test" in path.read_bytes() for path in stored)

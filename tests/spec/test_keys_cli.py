@@ -241,8 +241,8 @@ def test_refusing_to_rotate_is_an_error_of_one_line(desk: Desk) -> None:
     key, key_id = desk.create("--tier", "starter")
     desk.command("keys", "revoke", key)
     assert desk.server.get("/v1/export", "sankofa-sandbox").status_code == 200
-    for named in (key_id, "000000000000", "sankofa-sandbox"):
-        refused = desk.command("keys", "rotate", named)
+    for argument in (key_id, "000000000000", "sankofa-sandbox"):
+        refused = desk.command("keys", "rotate", argument)
         assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
 
 

@@ -43,11 +43,11 @@ KINDS = {
 WITHDRAWN = ("numbers", "filed-too", "portal-too", "bank-too", "rates-too", "rates-three")
 
 
-def registry(closed: tuple[str, ...] = (), gone: tuple[str, ...] = ()) -> str:
+def registry(closed: tuple[str, ...] = (), unregistered: tuple[str, ...] = ()) -> str:
     """Every source of the test, without those no longer registered."""
     entries = []
     for name, (adapter, sku) in KINDS.items():
-        if name not in gone:
+        if name not in unregistered:
             entries.append(
                 f"""
 [sources.{name}]
@@ -82,8 +82,8 @@ def ingest_all(desk: Desk) -> None:
         one["buyer"] = {"name": "Department of Second Opinions"}
     desk.ingest("portal-too", "too.json", package(same, *own))
     desk.ingest("portal", "portal.json", package(same, release("only", "2025-05-01T10:00:00Z")))
-    for name, place in (("bank", "ZAF"), ("bank-too", "KEN")):
-        table = f"Country Name,Country Code,Year,Value\nSomewhere,{place},2020,{len(name)}.25\n"
+    for name, country in (("bank", "ZAF"), ("bank-too", "KEN")):
+        table = f"Country Name,Country Code,Year,Value\nSomewhere,{country},2020,{len(name)}.25\n"
         desk.ingest(name, "ny.gdp.mktp.cd.csv", table)
     for name in ("rates", "rates-too", "rates-three"):
         rows = "series,series_type,frequency,country,date,value,unit,release_date\n"
@@ -98,7 +98,7 @@ class Published(NamedTuple):
     desk: Desk
     first: str
     second: str
-    said: str
+    output: str
     caller: PaidCaller
     before: dict[str, Any]
 
@@ -143,7 +143,7 @@ def published(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
     first = desk.publish()
     with desk.serve() as caller:
         before = answers(caller)
-        (desk.home / "sources.toml").write_text(registry(closed=WITHDRAWN[:3], gone=WITHDRAWN[3:]))
+        (desk.home / "sources.toml").write_text(registry(closed=WITHDRAWN[:3], unregistered=WITHDRAWN[3:]))
         done = desk.command("publish")
         assert done.returncode == 0, done.stderr
         second = done.stdout.splitlines()[-1].split()[2].rstrip(":")
@@ -153,7 +153,7 @@ def published(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.rule("PROV-6")
 def test_publish_reports_each_withdrawn_source_in_a_line(published: Published) -> None:
-    lines = [line for line in published.said.splitlines() if line.startswith("left out ")]
+    lines = [line for line in published.output.splitlines() if line.startswith("left out ")]
     assert lines == [
         "left out bank-too (not registered): captures 1, rows 1",
         "left out filed-too (commercial_redistribution is not true): captures 1, rows 1",
@@ -173,15 +173,15 @@ def test_publish_reports_each_withdrawn_source_in_a_line(published: Published) -
 @pytest.mark.rule("PROV-6")
 def test_no_row_of_a_withdrawn_source_is_served(published: Published) -> None:
     after = answers(published.caller)
-    told = json.dumps(after)
-    assert not [name for name in WITHDRAWN if f'"{name}:' in told or f" {name} office" in told]
-    assert "Second Opinions" not in told
+    text = json.dumps(after)
+    assert not [name for name in WITHDRAWN if f'"{name}:' in text or f" {name} office" in text]
+    assert "Second Opinions" not in text
     assert "2002" not in [str(row["value_reported"]) for row in rows_of(after[PATHS[2]])]
-    kept, left = ("country=ZA&ind", "series=RATES"), ("country=KE&ind", "series=RATES-TOO")
+    still_served, withdrawn = ("country=ZA&ind", "series=RATES"), ("country=KE&ind", "series=RATES-TOO")
     for path, body in after.items():
-        if path.endswith(kept) or any(name in path for name in kept[:1]):
+        if path.endswith(still_served) or any(name in path for name in still_served[:1]):
             assert rows_of(body), path
-        if path.endswith(left) or left[0] in path:
+        if path.endswith(withdrawn) or withdrawn[0] in path:
             assert not rows_of(body), path
             assert rows_of(published.before[path]), path
 
@@ -229,22 +229,22 @@ def test_editions_with_rows_of_the_source_are_withdrawn(published: Published) ->
     assert rolled.returncode == 1
     assert "withdrawn" in rolled.stderr
     assert "filed-too" in rolled.stderr
-    changed, gone = caller.get("/v1/changes", since=published.first, dataset="fundamentals")["data"]
+    changed, removed = caller.get("/v1/changes", since=published.first, dataset="fundamentals")["data"]
     (before,) = (row for row in rows_of(published.before[PATHS[2]]) if row["value_reported"] == 1001)
     assert changed["change"] == "changed"
     differing = {name for name, value in changed["row"].items() if str(value) != str(before[name])}
     assert differing == {"tradable_from"}
-    assert (gone["change"], gone["row"]) == ("removed", None)
-    assert gone["source_ref"].startswith("filed-too:")
+    assert (removed["change"], removed["row"]) == ("removed", None)
+    assert removed["source_ref"].startswith("filed-too:")
 
 
 @pytest.mark.rule("PROV-1", "PROV-2")
 def test_every_source_ref_begins_with_its_source_and_names_a_location(published: Published) -> None:
     for path, body in published.before.items():
         for row in rows_of(body):
-            found = REF.fullmatch(row["source_ref"])
-            assert found is not None, (path, row["source_ref"])
-            assert found["source"] in KINDS or path == "/v1/export", (path, row["source_ref"])
+            match = REF.fullmatch(row["source_ref"])
+            assert match is not None, (path, row["source_ref"])
+            assert match["source"] in KINDS or path == "/v1/export", (path, row["source_ref"])
             for one in row.get("inputs", ()):
                 assert REF.fullmatch(one["source_ref"])
     (figure,) = (row for row in rows_of(published.before[PATHS[2]]) if row["value_reported"] == 1001)
@@ -253,7 +253,7 @@ def test_every_source_ref_begins_with_its_source_and_names_a_location(published:
 
 @pytest.mark.rule("PROV-4")
 def test_the_notice_of_a_dataset_names_only_its_own_sources(published: Published) -> None:
-    owed = {
+    sources = {
         PATHS[2]: {"filed", "filed-too", "numbers", "names"},
         "/v1/tenders?country=ZA": {"portal", "portal-too", "numbers", "names"},
         "/v1/macro?series=RATES": {"bank", "bank-too", "rates", "rates-too", "rates-three"},
@@ -261,7 +261,7 @@ def test_the_notice_of_a_dataset_names_only_its_own_sources(published: Published
         PATHS[1]: {"numbers", "names"},
         "/v1/changes": set(KINDS),
     }
-    for path, names in owed.items():
+    for path, names in sources.items():
         terms = published.before[path]["_license"]
         assert terms.startswith(NOTICE)
         assert "no natural-person data" in terms
@@ -298,8 +298,8 @@ def test_a_file_names_only_the_sources_of_its_rows(published: Published) -> None
     for one in listed:
         content = caller.server.get(one["url"].replace(caller.server.url, ""), caller.key).content
         table = pq.read_table(io.BytesIO(content))
-        owed = table.schema.metadata[b"attribution"].decode()
-        named = {name for name in KINDS if f"\u00a9 {name} office" in owed}
+        attribution = table.schema.metadata[b"attribution"].decode()
+        named = {name for name in KINDS if f"\u00a9 {name} office" in attribution}
         own = {ref.partition(":")[0] for ref in table.column("source_ref").to_pylist()} & KINDS.keys()
         assert own <= named, one["name"]
         if one["name"] not in ("af-fund-entities.parquet", "shared-entity.parquet"):  # these have several

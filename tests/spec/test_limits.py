@@ -100,11 +100,11 @@ def test_a_form_has_a_maximum_size(server: LiveServer) -> None:
 @pytest.mark.limit("words of a search")
 def test_a_search_has_at_most_twelve_words(server: LiveServer, paid_key: str) -> None:
     beginnings = [word[:length] for word in ("inflation", "consumer") for length in range(3, 9)]
-    for at, found in ((11, False), (12, True)):
+    for at, has_rows in ((11, False), (12, True)):
         words = quote(" ".join([*beginnings[:at], "zqxzqx"]))
         answer = server.get(f"/v1/series?q={words}", paid_key)
         assert answer.status_code == 200
-        assert bool(answer.json()["data"]) is found
+        assert bool(answer.json()["data"]) is has_rows
 
 
 @pytest.mark.limit("SANKOFA_ROWS_SAMPLE", "SANKOFA_ROWS_PAID")
@@ -175,8 +175,8 @@ def test_a_document_that_is_read_whole_has_a_maximum_size(home: Path, tmp_path: 
     file.write_text('{"cik":1,"entityName":"x","facts":{}}')
     for less, refused in zip(BY_ONE, (False, True), strict=True):
         bound = str(file.stat().st_size - less)
-        said = _ingest(home, "sample-companyfacts", file, ingest_document_bytes=bound)[1]
-        assert ("(SANKOFA_INGEST_DOCUMENT_BYTES)" in said) is refused
+        output = _ingest(home, "sample-companyfacts", file, ingest_document_bytes=bound)[1]
+        assert ("(SANKOFA_INGEST_DOCUMENT_BYTES)" in output) is refused
 
 
 def _release(number: int, **more: Any) -> dict[str, Any]:
@@ -203,9 +203,9 @@ def test_a_release_has_a_maximum_size(home: Path, tmp_path: Path) -> None:
         ]
     file = tmp_path / "tenders.json"
     file.write_text(json.dumps({"releases": releases}))
-    code, said = _ingest(home, "sample-tenders-ke", file, ingest_text_length="1000")
-    assert code == 0, said
-    assert "appended 4" in said
+    code, output = _ingest(home, "sample-tenders-ke", file, ingest_text_length="1000")
+    assert code == 0, output
+    assert "appended 4" in output
     reasons = sorted(rejects(home))
     assert len(reasons) == 4
     assert "nested more than 100 levels deep" in reasons
@@ -219,8 +219,8 @@ def test_a_figure_has_a_maximum_number_of_digits(home: Path, tmp_path: Path) -> 
     one.write_text(HEADER + "".join(rows))
     assert "appended 1, unchanged 0, withheld 0, rejected 1" in _ingest(home, "sample-filings", one)[1]
     texts = tmp_path / "texts.csv"
-    taken = len("p. 1") + len("revenue")
-    texts.write_text(HEADER + "".join(ROW.replace("report", "d" * (600 - taken + more)) for more in BY_ONE))
+    used = len("p. 1") + len("revenue")
+    texts.write_text(HEADER + "".join(ROW.replace("report", "d" * (600 - used + more)) for more in BY_ONE))
     assert "appended 1, unchanged 0, withheld 0, rejected 1" in _ingest(home, "sample-filings", texts)[1]
 
 
@@ -288,13 +288,13 @@ def test_a_list_has_a_maximum_number_of_pages(collecting: Home) -> None:
             "most_pages": most,
         }
         collecting.source(name, "/a.json", **options)
-        said = collecting.collect(name)
-        assert ("more than 1 pages (most_pages)" in said.stderr) is (name == "short"), said.stderr
+        done = collecting.collect(name)
+        assert ("more than 1 pages (most_pages)" in done.stderr) is (name == "short"), done.stderr
 
 
 def test_an_invalid_number_of_pages_is_refused(collecting: Home) -> None:
     collecting.publisher.put("/v2/1.json", json.dumps([{"pages": "²"}, []]))
     collecting.source("bank", "/v2/{page}.json", pages="/0/pages", file="gdp.json")
-    said = collecting.collect("bank")
-    assert "does not say how many pages there are" in said.stderr
-    assert "Traceback" not in said.stderr
+    done = collecting.collect("bank")
+    assert "does not say how many pages there are" in done.stderr
+    assert "Traceback" not in done.stderr

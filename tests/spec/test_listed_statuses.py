@@ -18,7 +18,7 @@ from tests.live import LiveServer, create_key
 from tests.wire import exchange, request
 
 pytestmark = pytest.mark.rule("SPEC-2")
-GONE = "20200101T000000Z-00001-0123456789"
+REMOVED_EDITION = "20200101T000000Z-00001-0123456789"
 NEVER = "20200101T000000Z-00001-9876543210"
 REQUIRED = {
     "/v1/check": {"subject": "JSE:SMPKG", "measure": "revenue", "period": "2021", "value": "37.5bn"},
@@ -39,7 +39,7 @@ class Served(NamedTuple):
 def served(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("listed") / "home"))
     with (home / "editions" / "PUBLISHED").open("a") as published:
-        published.write(f"{GONE}\n")
+        published.write(f"{REMOVED_EDITION}\n")
     empty = tmp_path_factory.mktemp("empty") / "home"
     empty.mkdir()
     with LiveServer(home) as server, LiveServer(empty) as other:
@@ -78,7 +78,7 @@ def brought_about(served: Served, operation: Operation, status: int) -> httpx.Re
     elif status == 404:
         query["edition"] = NEVER
     elif status == 410:
-        query["edition"] = GONE
+        query["edition"] = REMOVED_EDITION
     elif status == 414:
         query["a"] = "a" * 5_000
     elif status == 429:

@@ -48,7 +48,7 @@ def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tm
     desk = plain_desk
     desk.records(*ENTITIES[:4], record(TRADER, "Marchbanks Trading", "ZA", "RA991111:42"))
     desk.ingest("portal-za", "good.json", package(release("good")))
-    named = desk.publish()
+    with_person = desk.publish()
     vkey = desk.command("editions", "key").stdout.strip()
     with desk.serve() as caller:
         before = caller.server.get(TENDERS, caller.key).text
@@ -59,11 +59,11 @@ def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tm
         last = desk.publish()
         entries = entries_of(desk.home)
         assert [entry["type"] for entry in entries] == ["edition", "edition", "erasure", "edition", "erasure"]
-        assert [entries[2]["editions"], entries[4]["editions"]] == [[named], [bad]]
-        assert [entry["edition"] for entry in entries[::3]] == [named, last]
+        assert [entries[2]["editions"], entries[4]["editions"]] == [[with_person], [bad]]
+        assert [entry["edition"] for entry in entries[::3]] == [with_person, last]
         seconds = [entries[1]["published_at"][:19], entries[2]["at"][:19], entries[3]["published_at"][:19]]
         assert seconds == sorted(seconds)
-        assert verify(before, vkey) == named
+        assert verify(before, vkey) == with_person
         ref = f"tenders:{json.dumps(['ZA', 'ocds-test-good', 'good-1', '2025-06-01T10:00:00Z'])}"
         answer = caller.server.http.get(
             "/v1/proof",
@@ -71,7 +71,7 @@ def test_an_erasure_is_logged_and_older_proofs_still_verify(plain_desk: Desk, tm
             headers={"x-api-key": caller.key},
         )
         assert verify(answer.text, vkey, since=before) == last  # requested before the server has switched
-        for edition in (named, bad):
+        for edition in (with_person, bad):
             assert caller.server.get(f"{TENDERS}&edition={edition}", caller.key).status_code == 410
     assert desk.command("editions", "verify").returncode == 0
 
@@ -163,9 +163,9 @@ def test_a_past_edition_is_rebuilt_from_the_ledger(plain_desk: Desk, tmp_path: P
         done = desk.command("editions", "rebuild", moment)
         return done.returncode, done.stdout + done.stderr
 
-    code, said = rebuilt(entry["published_at"])
-    assert (code, "tenders: 1 rows, as logged" in said) == (0, True), said
-    assert f"edition {first} was rebuilt from the ledger: the same rows and roots" in said
+    code, output = rebuilt(entry["published_at"])
+    assert (code, "tenders: 1 rows, as logged" in output) == (0, True), output
+    assert f"edition {first} was rebuilt from the ledger: the same rows and roots" in output
     assert "tenders: 2 rows, as logged" in rebuilt(last["published_at"])[1]
     assert rebuilt("2020-01-01T00:00:00Z")[0] == 1
     assert rebuilt("yesterday")[0] == rebuilt("2199-01-01T00:00:00Z")[0] == 2
@@ -173,27 +173,27 @@ def test_a_past_edition_is_rebuilt_from_the_ledger(plain_desk: Desk, tmp_path: P
     sources = desk.home / "sources.toml"
     text = sources.read_text()
     sources.write_text(text.replace('license_class = "open-government"', 'license_class = "cc-by"', 1))
-    code, said = rebuilt(entry["published_at"])
-    assert (code, f"tenders: differs from edition {first} in the log" in said) == (1, True), said
+    code, output = rebuilt(entry["published_at"])
+    assert (code, f"tenders: differs from edition {first} in the log" in output) == (1, True), output
     sources.write_text(text)
     desk.command("withdraw", "portal-za", "b.json", "--reason", "wrong")
     desk.records(ENTITIES[4])
-    code, said = rebuilt(last["published_at"])
-    assert (code, "left out: 1 withdrawals and 1 natural persons proven since" in said) == (0, True), said
-    assert "tenders: 1 rows, logged 2" in said
-    assert "except for the rows left out" in said
-    kept = tmp_path / "kept"
-    done = desk.command("editions", "rebuild", last["published_at"], "--into", kept)
+    code, output = rebuilt(last["published_at"])
+    assert (code, "left out: 1 withdrawals and 1 natural persons proven since" in output) == (0, True), output
+    assert "tenders: 1 rows, logged 2" in output
+    assert "except for the rows left out" in output
+    folder = tmp_path / "kept"
+    done = desk.command("editions", "rebuild", last["published_at"], "--into", folder)
     assert done.returncode == 0, done.stderr
-    (manifest,) = (json.loads(path.read_text()) for path in kept.glob("editions/*/manifest.json"))
+    (manifest,) = (json.loads(path.read_text()) for path in folder.glob("editions/*/manifest.json"))
     assert manifest["rebuilt"] == {
         "edition": last["edition"],
         "published_at": last["published_at"],
         "left_out": {"withdrawals": 1, "persons": 1},
     }
-    with LiveServer(kept) as live:
+    with LiveServer(folder) as live:
         assert len(live.rows("/v1/tenders?country=ZA", live.key("starter"))) == 1
-    full = desk.command("editions", "rebuild", last["published_at"], "--into", kept)
+    full = desk.command("editions", "rebuild", last["published_at"], "--into", folder)
     assert (full.returncode, "is not empty: name a new folder" in full.stderr) == (1, True)
 
 
@@ -226,7 +226,7 @@ class Authority:
     """A timestamp authority with its certificates, and what it answers instead of a stamp."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.says, self.count = folder, b"", 0
+        self.folder, self.fixed_answer, self.count = folder, b"", 0
         folder.mkdir()
         (folder / "tsa.cnf").write_text(_CONFIG.format(folder=folder))
         (folder / "serial").write_text("01\n")
@@ -245,9 +245,11 @@ class Authority:
         self.count += 1
         (self.folder / "query").write_bytes(query)
         out = self.folder / "reply"
-        config, asked = self.folder / "tsa.cnf", self.folder / "query"
-        made = openssl("ts", "-reply", "-config", config, "-section", "own", "-queryfile", asked, "-out", out)
-        assert made.returncode == 0, made.stderr
+        config, query_file = self.folder / "tsa.cnf", self.folder / "query"
+        done = openssl(
+            "ts", "-reply", "-config", config, "-section", "own", "-queryfile", query_file, "-out", out
+        )
+        assert done.returncode == 0, done.stderr
         return out.read_bytes()
 
     @contextmanager
@@ -257,9 +259,9 @@ class Authority:
 
     def _answer(self, request: BaseHTTPRequestHandler, query: bytes) -> tuple[int, bytes]:
         assert request.headers["content-type"] == "application/timestamp-query"
-        if self.says == b"silent":
+        if self.fixed_answer == b"silent":
             time.sleep(20)
-        return 200, self.says or self.reply(query)
+        return 200, self.fixed_answer or self.reply(query)
 
 
 @pytest.mark.rule("LOG-13")
@@ -309,14 +311,14 @@ def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(plain_desk:
 
 
 @pytest.mark.rule("LOG-13")
-@pytest.mark.parametrize("says", [b"silent", b"no stamp", b"x" * 20_000])
-def test_a_silent_or_wrong_authority_stops_nothing(says: bytes, plain_desk: Desk, tmp_path: Path):
+@pytest.mark.parametrize("answer", [b"silent", b"no stamp", b"x" * 20_000])
+def test_a_silent_or_wrong_authority_stops_nothing(answer: bytes, plain_desk: Desk, tmp_path: Path):
     desk, authority = plain_desk, Authority(tmp_path / "authority")
-    authority.says = says
+    authority.fixed_answer = answer
     with authority.serve() as address:
         desk.settings["log_timestamp_url"] = address
         desk.ingest("portal-za", "a.json", package(release("a")))
-        said = desk.command("publish")
-    assert said.returncode == 0, said.stderr
-    assert "no stamp of" in said.stderr
+        done = desk.command("publish")
+    assert done.returncode == 0, done.stderr
+    assert "no stamp of" in done.stderr
     assert not (desk.home / "editions" / "log" / "checkpoint.tsr").exists()

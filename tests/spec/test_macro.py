@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.live import LiveServer
-from tests.spec.macro_world import ANNUAL_FIELDS, GDP, SERIES_FIELDS, TOLD, ask, rows
+from tests.live import LiveServer, columns_of
+from tests.spec.macro_world import ANNUAL_FIELDS, GDP, SERIES_FIELDS, SERIES_ROWS, ask, rows
 from tests.spec.macro_world import key as key
 from tests.spec.macro_world import live as live
 
@@ -31,8 +31,8 @@ def test_annual_rows_have_every_field_and_their_provenance(live: LiveServer, key
 def test_the_last_captured_table_is_served_and_vintages_count_changed_values(
     live: LiveServer, key: str
 ) -> None:
-    found = rows(live, key, f"country=ZA&indicator={GDP}")
-    assert [(r["year"], r["value"], r["vintage"]) for r in found] == [
+    served = rows(live, key, f"country=ZA&indicator={GDP}")
+    assert [(r["year"], r["value"], r["vintage"]) for r in served] == [
         (2023, 380699000000, 1),
         (2022, 405270000000, 2),
         (2021, 420886900000, 1),  # the same value in another spelling: nothing new
@@ -49,9 +49,9 @@ def test_aggregates_and_other_non_countries_are_never_served(live: LiveServer, k
 @pytest.mark.rule("PAR-3", "MACRO-2")
 @pytest.mark.parametrize("code", ["ZA", "za", "ZAF", "zaf", "zAf"])
 def test_a_country_may_have_two_or_three_letters_in_any_case(live: LiveServer, key: str, code: str):
-    found = rows(live, key, f"country={code}&indicator={GDP.lower()}")
-    assert {(r["country"], r["country_iso3"]) for r in found} == {("ZA", "ZAF")}
-    assert len(found) == 4
+    served = rows(live, key, f"country={code}&indicator={GDP.lower()}")
+    assert {(r["country"], r["country_iso3"]) for r in served} == {("ZA", "ZAF")}
+    assert len(served) == 4
 
 
 @pytest.mark.rule("ENV-3")
@@ -88,11 +88,11 @@ def test_annual_mode_takes_a_year_or_a_date(live: LiveServer, key: str, query: s
 def reference(day: str, **filters: str) -> list[tuple[Any, ...]]:
     """The rows known on a day, from a replay of what was public by then; no product code."""
     stories: defaultdict[tuple[str, ...], list[tuple[str, str, int, str, str]]] = defaultdict(list)
-    for position, row in enumerate(TOLD):
-        document = "a.csv" if position < len(TOLD) // 2 else "b.csv"
+    for position, row in enumerate(SERIES_ROWS):
+        document = "a.csv" if position < len(SERIES_ROWS) // 2 else "b.csv"
         if row.date <= day and row.release <= day and all(getattr(row, k) == v for k, v in filters.items()):
             stories[row[:5]].append((row.release, document, position, row.value, row.unit))
-    found = []
+    expected = []
     for (series, family, frequency, country, observed), story in stories.items():
         figures: list[tuple[str, str, str]] = []
         for release, _, _, value, unit in sorted(story):
@@ -101,32 +101,28 @@ def reference(day: str, **filters: str) -> list[tuple[Any, ...]]:
                 figures.append(figure)
         if figures:
             release, value, unit = figures[-1]
-            found.append(
+            expected.append(
                 (
                     *(series, family, frequency, country or None, observed),
                     *(Decimal(value) if value else None, release, len(figures)),
                 )
             )
-    newest_first = sorted(found, key=lambda row: row[4], reverse=True)
+    newest_first = sorted(expected, key=lambda row: row[4], reverse=True)
     return sorted(newest_first, key=lambda row: (*row[:3], row[3] or ""))
-
-
-def seen(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    names = ("series", "series_type", "frequency", "country", "date", "value", "available_at", "vintage")
-    return [tuple(row[name] for name in names) for row in found]
 
 
 @pytest.mark.rule("PIT-5")
 def test_every_release_date_and_its_neighbours_match_a_replay_of_the_rules(
     live: LiveServer, key: str
 ) -> None:
-    events = {date.fromisoformat(text) for row in TOLD for text in (row.date, row.release)}
+    names = ("series", "series_type", "frequency", "country", "date", "value", "available_at", "vintage")
+    events = {date.fromisoformat(text) for row in SERIES_ROWS for text in (row.date, row.release)}
     days = sorted({day + timedelta(days=n) for day in events for n in (-1, 0, 1)})
     for day in days:
         body = ask(live, key, f"as_of={day}&limit=10000")
         assert body["as_of"] == str(day)
         assert not body["truncated"]
-        assert seen(body["data"]) == reference(str(day)), day
+        assert columns_of(body["data"], *names) == reference(str(day)), day
 
 
 def test_from_and_to_cut_by_the_date_of_the_observation(live: LiveServer, key: str) -> None:
@@ -135,15 +131,15 @@ def test_from_and_to_cut_by_the_date_of_the_observation(live: LiveServer, key: s
         days = sorted({row["date"] for row in every})
         for since in (days[0], days[3], "1990-01-01", "2090-01-01"):
             for until in (days[-1], days[5], "1990-01-01", "2090-01-01"):
-                found = rows(live, key, f"series={series}&from={since}&to={until}&limit=10000")
-                assert found == [row for row in every if since <= row["date"] <= until]
+                served = rows(live, key, f"series={series}&from={since}&to={until}&limit=10000")
+                assert served == [row for row in every if since <= row["date"] <= until]
 
 
 @pytest.mark.rule("MACRO-6")
 def test_series_rows_have_every_field_and_the_key_may_be_in_any_case(live: LiveServer, key: str) -> None:
-    found = rows(live, key, "series=fx.usd.zar")
-    assert found == rows(live, key, "series=FX.USD.ZAR")
-    for row in found:
+    served = rows(live, key, "series=fx.usd.zar")
+    assert served == rows(live, key, "series=FX.USD.ZAR")
+    for row in served:
         assert set(row) == SERIES_FIELDS
         assert row["country"] == "ZA"
         assert row["license_class"] == "licensed-redistribution"

@@ -43,9 +43,11 @@ async def test_the_current_protocol_revision_and_the_previous_one_are_served(ser
         assert client.server_info.name == "sankofa"
         for word in ("as_of", "vintages", "source_ref", "license_class", "upgrade.checkout_url", "research"):
             assert word in (client.instructions or "")
-        found = await client.call_tool("get_entity", {"service_id": RETAILER})
-        assert found.structured_content is not None
-        assert found.structured_content["data"][0]["legal_name"] == "Kgalagadi Sample Retail Holdings Limited"
+        result = await client.call_tool("get_entity", {"service_id": RETAILER})
+        assert result.structured_content is not None
+        assert (
+            result.structured_content["data"][0]["legal_name"] == "Kgalagadi Sample Retail Holdings Limited"
+        )
 
 
 @pytest.mark.rule("MCP-1")
@@ -63,9 +65,11 @@ async def test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_rea
         assert tool.description
         assert tool.input_schema["additionalProperties"] is False
         described = tool.input_schema["properties"].items()
-        told = [argument["description"] for name, argument in described if name not in ("limit", "cursor")]
-        assert all(told)
-        assert not [text for text in told if text.endswith(("e.g", "i.e"))], "cut inside a sentence"
+        descriptions = [
+            argument["description"] for name, argument in described if name not in ("limit", "cursor")
+        ]
+        assert all(descriptions)
+        assert not [text for text in descriptions if text.endswith(("e.g", "i.e"))], "cut inside a sentence"
         assert len(tool.input_schema["properties"]) == len(declared[name].parameters)
         for schema in (tool.input_schema, tool.output_schema):
             assert schema is not None
@@ -84,10 +88,10 @@ def test_the_list_of_tools_is_short_and_each_says_how_to_start_and_continue(serv
     assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 7_900, "tokens, of about four characters"
     for tool in listed:
         assert "Example: {" in tool["description"] or "e.g. {" in tool["description"], tool["name"]
-        given = re.search(r"(?:Example:|e\.g\.) (\{.*?\})", tool["description"])
-        assert given is not None
+        example = re.search(r"(?:Example:|e\.g\.) (\{.*?\})", tool["description"])
+        assert example is not None
         key = server.key("starter") if tool["name"] == "get_panel" else SANDBOX
-        answer = call(server, tool["name"], json.loads(given[1]), key=key)
+        answer = call(server, tool["name"], json.loads(example[1]), key=key)
         assert answer.json()["result"]["isError"] is False, answer.text
     assert "no name search" not in json.dumps(listed).lower()
 
@@ -96,7 +100,7 @@ async def test_answers_follow_the_output_schema_which_lists_every_field(server):
     key = server.key("professional")
     async with connect(server, key, NEW) as client:
         for tool in (await client.list_tools()).tools:
-            asked: dict[str, dict[str, Any]] = {
+            arguments: dict[str, dict[str, Any]] = {
                 "search_entities": {"query": "sample bank"},
                 "search_tenders": {"query": "supply", "limit": 50},
                 "get_macro": {},
@@ -118,18 +122,18 @@ async def test_answers_follow_the_output_schema_which_lists_every_field(server):
                 "get_flags": {"ocid": "ocds-999sza-00134"},
                 "check_claim": {"subject": BANK, "measure": "profit", "period": "2024", "value": "1bn"},
             }
-            given = asked.get(tool.name, {"service_id": BANK})
+            own_arguments = arguments.get(tool.name, {"service_id": BANK})
             under = "observations" if tool.name in ("get_signal", "get_procurement_demand") else "data"
-            found = (await client.call_tool(tool.name, given)).structured_content
+            body = (await client.call_tool(tool.name, own_arguments)).structured_content
             assert tool.output_schema is not None
-            Draft202012Validator(tool.output_schema).validate(found)
-            assert found is not None
+            Draft202012Validator(tool.output_schema).validate(body)
+            assert body is not None
             envelope = {"count", "_license", "as_of", "edition", "truncated", "next_cursor", "absent"}
-            assert set(found) - envelope == set(tool.output_schema["required"]) - envelope
+            assert set(body) - envelope == set(tool.output_schema["required"]) - envelope
             items = tool.output_schema["properties"][under]["items"]
             row = items.get("anyOf", [items])[0]
             provenance = {"source_ref", "license_class", "observed_at"}
-            own = set(found[under][0]) - provenance
+            own = set(body[under][0]) - provenance
             wider = tool.name in ("get_signal", "get_panel")
             assert own >= set(row["required"]) if wider else own == set(row["required"])
 
@@ -189,17 +193,17 @@ async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(serve
             assert answer.content.count(b'"structuredContent":' + body.content) == 1
             assert answer.json()["result"]["content"] == [{"type": "text", "text": body.text}]
             assert answer.json()["result"]["isError"] is False
-            found = await client.call_tool(tool, {**arguments, **query})
-            assert found.structured_content == body.json()
+            result = await client.call_tool(tool, {**arguments, **query})
+            assert result.structured_content == body.json()
 
 
 @pytest.mark.rule("MCP-2")
 @every("revision", REVISIONS)
 def test_an_answer_carries_the_id_of_its_call_and_a_malformed_call_is_refused(server, revision):
-    asked = {"name": "get_entity", "arguments": {"service_id": RETAILER}}
-    first = post(server, message("tools/call", revision, **asked), revision)
+    lookup = {"name": "get_entity", "arguments": {"service_id": RETAILER}}
+    first = post(server, message("tools/call", revision, **lookup), revision)
     for call_id in (1, 0, -7, 2**53 - 1, 2**60, "one", 'a "quoted" one', "", "x" * 80):
-        sent = message("tools/call", revision, **asked) | {"id": call_id}
+        sent = message("tools/call", revision, **lookup) | {"id": call_id}
         again = post(server, sent, revision)
         assert again.status_code == 200
         assert again.json() == {**first.json(), "id": call_id}
@@ -211,14 +215,14 @@ def test_an_answer_carries_the_id_of_its_call_and_a_malformed_call_is_refused(se
         assert problem["status"] == status
     wrongs: tuple[dict[str, Any], ...] = ({"jsonrpc": "1.0"}, {"id": None}, {"id": 1.5}, {"params": []})
     for wrong in wrongs:
-        sent = message("tools/call", revision, **asked) | wrong
+        sent = message("tools/call", revision, **lookup) | wrong
         assert "structuredContent" not in post(server, sent, revision).text
 
 
 def test_null_for_an_optional_argument_is_the_same_as_leaving_it_out(server):
     nulls = {"service_id": RETAILER, "as_of": None, "period_type": None, "vintages": None, "line_items": None}
-    left_out = call(server, "get_fundamentals", {"service_id": RETAILER})
-    assert call(server, "get_fundamentals", nulls).json() == left_out.json()
+    without = call(server, "get_fundamentals", {"service_id": RETAILER})
+    assert call(server, "get_fundamentals", nulls).json() == without.json()
 
 
 # What is wrong, as the agent hears it

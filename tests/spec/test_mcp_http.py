@@ -304,5 +304,5 @@ def test_no_key_reaches_the_log_or_an_answer_or_the_disk(serve):
         httpx.post(f"{server.url}/mcp", json={}, headers={"x-api-key": key, "origin": "https://evil.example"})
     assert "Sankofa at" in server.log
     assert key not in server.log
-    for path in (found for found in server.home.rglob("*") if found.is_file()):
+    for path in (file for file in server.home.rglob("*") if file.is_file()):
         assert key.encode() not in path.read_bytes(), path

@@ -51,10 +51,10 @@ def test_every_input_is_a_full_year_fact_that_fundamentals_serves(
     for day in DAYS:
         answer = server.get(f"/v1/fundamentals/{issuer}?period_type=FY&as_of={day}", paid_key).text
         facts = json.loads(answer, parse_int=Decimal, parse_float=Decimal)["data"]
-        known = {(f["period_end"], f["value_reported"], f["vintage"], f["source_ref"]) for f in facts}
+        served = {(f["period_end"], f["value_reported"], f["vintage"], f["source_ref"]) for f in facts}
         for row in ask(server, paid_key, issuer, f"as_of={day}")["data"]:
             for i in row["inputs"]:
-                assert (i["period_end"], i["value"], i["vintage"], i["source_ref"]) in known, row["metric"]
+                assert (i["period_end"], i["value"], i["vintage"], i["source_ref"]) in served, row["metric"]
             assert row["available_at"] == max(
                 f["available_at"] for f in facts for i in row["inputs"] if f["source_ref"] == i["source_ref"]
             )

@@ -106,16 +106,16 @@ def spells(served: Served, query: str = "") -> list[dict[str, Any]]:
 @pytest.mark.parametrize("number", range(len(FILINGS)))
 def test_a_past_view_has_the_name_of_the_filing_known_on_the_day(whole: Served, number: int) -> None:
     server, key = whole
-    told = FILINGS[number]
-    (row,) = server.rows(f"/v1/entities/{ID}?as_of={told.day}", key)
-    assert row["legal_name"] == told.name
-    assert document(row) == f"{told.source}:{told.document}"
+    filing = FILINGS[number]
+    (row,) = server.rows(f"/v1/entities/{ID}?as_of={filing.day}", key)
+    assert row["legal_name"] == filing.name
+    assert document(row) == f"{filing.source}:{filing.document}"
     later = {one.name for one in FILINGS[number + 1 :]}
     assert not later & set(row["other_names"])
     for one in FILINGS[number:]:
-        hits = server.rows(f"/v1/search?q={one.name.split()[0]}&as_of={told.day}", key)
-        assert [hit["id"] for hit in hits] == ([ID] if one is told else []), one.name
-    (identifier,) = server.rows(f"/v1/crosswalk/{ID}?as_of={told.day}", key)
+        hits = server.rows(f"/v1/search?q={one.name.split()[0]}&as_of={filing.day}", key)
+        assert [hit["id"] for hit in hits] == ([ID] if one is filing else []), one.name
+    (identifier,) = server.rows(f"/v1/crosswalk/{ID}?as_of={filing.day}", key)
     assert document(identifier) == f"{SETS}:{FILINGS[0].document}"
 
 
@@ -167,8 +167,8 @@ def test_the_name_equals_that_of_a_ledger_without_the_later_filings(
     with LiveServer(until) as then:
         own = create_key(until, "starter")
         words = ["mills", *(one.name.split()[0] for one in FILINGS)]
-        asked = ["", "/history"]
-        paths = [f"/v1/entities/{ID}{path}" for path in asked]
+        suffixes = ["", "/history"]
+        paths = [f"/v1/entities/{ID}{path}" for path in suffixes]
         paths += [f"/v1/crosswalk/{ID}", f"/v1/crosswalk?id_type=registry&id_value={CIK}"]
         paths += [f"/v1/search?q={word}" for word in words]
         paths += ["/v1/issuers", "/v1/issuers?country=US", f"/v1/restatements?service_id={ID}"]

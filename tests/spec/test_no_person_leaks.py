@@ -29,8 +29,8 @@ from tests.spec.planted_persons import (
     NAMED_FILE,
     NAMED_MEMBER,
     PLANTED,
-    SEEN,
     TOKEN,
+    VISIBLE,
     Json,
     person,
     supplied,
@@ -42,7 +42,7 @@ from tests.tampering import seal_again
 class World(NamedTuple):
     desk: Desk
     caller: PaidCaller
-    said: str
+    output: str
     """Everything the commands printed."""
 
 
@@ -51,7 +51,7 @@ def world(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
     desk = Desk(tmp_path_factory.mktemp("people"), **engine, log_level="debug")
     faulty = {"numberOfTenderers": "many", "value": {"amount": "x", "currency": "ZZZ"}}
     contents = [content for _, content in PLANTED.values()]
-    named = supplied("file", {"name": NAMED_FILE.name}, tender=faulty)
+    file = supplied("file", {"name": NAMED_FILE.name}, tender=faulty)
     broken = json.dumps({**supplied("broken", {"name": BROKEN.name}), "date": BROKEN.name})
     member = package(supplied("member", {"name": NAMED_MEMBER.name}, tender=faulty))
     archive = io.BytesIO()
@@ -63,21 +63,21 @@ def world(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
         desk.write(
             "people.jsonl", "\n".join(json.dumps({**c, "id": f"line-{n}"}) for n, c in enumerate(contents))
         ),
-        desk.write(f"{NAMED_FILE.given}-{NAMED_FILE.family}.json", package(named)),
+        desk.write(f"{NAMED_FILE.given}-{NAMED_FILE.family}.json", package(file)),
         desk.write(
             "broken.jsonl", f'{broken}\n{{"ocid": "{BROKEN.name}", \n{{"parties": "{BROKEN.number}"}}\n[1]'
         ),
     ]
-    said = ""
+    output = ""
     for path in files:
         done = desk.command("ingest", "portal-za", path)
         assert done.returncode == int(path.name == "broken.jsonl"), done.stderr  # no row of it is accepted
-        said += done.stdout + done.stderr
+        output += done.stdout + done.stderr
     done = desk.command("publish")
     assert done.returncode == 0, done.stderr
-    said += done.stdout + done.stderr
+    output += done.stdout + done.stderr
     with desk.serve() as caller:
-        yield World(desk, caller, said.replace(str(desk.folder), ""))
+        yield World(desk, caller, output.replace(str(desk.folder), ""))
 
 
 def leaked(text: str | bytes) -> list[str]:
@@ -95,7 +95,7 @@ def test_every_planted_release_was_read(world: World) -> None:
     """Except those whose keys name somebody: these are rejected whole."""
     rows = world.caller.tenders()
     unusable = {"ocid", "release id"}
-    expected = {content["ocid"] for place, (_, content) in PLANTED.items() if place not in unusable}
+    expected = {content["ocid"] for label, (_, content) in PLANTED.items() if label not in unusable}
     assert {row["ocid"] for row in rows} >= expected
     assert {"ocds-test-file", "ocds-test-member"} <= {row["ocid"] for row in rows}
 
@@ -104,17 +104,17 @@ def test_nobody_planted_is_in_the_release_served(world: World) -> None:
     served = defaultdict(list)
     for row in world.caller.tenders():
         served[row["ocid"]].append(row)
-    for place, (somebody, content) in PLANTED.items():
+    for label, (somebody, content) in PLANTED.items():
         rows = served[content["ocid"]]
-        assert rows or place in ("ocid", "release id"), place
-        told = json.dumps(rows, default=str).lower()
-        assert not [token for token in (*somebody.tokens, somebody.email) if token.lower() in told], place
+        assert rows or label in ("ocid", "release id"), label
+        text = json.dumps(rows, default=str).lower()
+        assert not [token for token in (*somebody.tokens, somebody.email) if token.lower() in text], label
 
 
 def test_a_firm_beside_a_person_is_served(world: World) -> None:
     assert FIRM in {row["name"] for row in world.caller.parties(role="supplier")}
-    for place in ("party", "contactPoint of a person", "title, as it is"):
-        ocid = PLANTED[place][1]["ocid"]
+    for label in ("party", "contactPoint of a person", "title, as it is"):
+        ocid = PLANTED[label][1]["ocid"]
         row = next(row for row in world.caller.tenders() if row["ocid"] == ocid)
         assert row["withheld_parties"] == 1
         assert [p["name"] for p in row["release"]["parties"] if "name" in p] == [CITY["name"], FIRM]
@@ -126,13 +126,13 @@ def test_no_answer_of_any_endpoint_names_anybody(world: World) -> None:
     server: LiveServer = world.caller.server
     paths = ["/v1/tenders?limit=10000", "/v1/tender-parties?limit=10000", "/openapi.json", "/v1/status", "/"]
     paths += [f"/v1/tender-parties?role={role}&limit=10000" for role in ("buyer", "supplier", "tenderer")]
-    seen = False
+    visible = False
     for path in paths:
         answer = server.get(path, world.caller.key)
         assert answer.status_code == 200
         assert leaked(answer.text + str(answer.headers)) == []
-        seen = seen or SEEN in answer.text
-    assert seen
+        visible = visible or VISIBLE in answer.text
+    assert visible
 
 
 @pytest.mark.rule("GATE-4")
@@ -149,20 +149,20 @@ def test_no_tool_names_anybody_and_no_word_of_a_name_finds_anything(world: World
             assert not failed
             pages.append(json.dumps(body))
             cursor = {"cursor": body["next_cursor"]}
-        assert SEEN in "".join(pages)
+        assert VISIBLE in "".join(pages)
         assert leaked("".join(pages)) == []
-    for place in ("title, as it is", "title, with an initial", "description", "contact and free text"):
-        for word in PLANTED[place][0].tokens:
+    for label in ("title, as it is", "title, with an initial", "description", "contact and free text"):
+        for word in PLANTED[label][0].tokens:
             _, body = world.caller.tool("search_tenders", query=word)
-            assert body["count"] == 0, (place, word)
-    _, body = world.caller.tool("search_tenders", query=SEEN)
+            assert body["count"] == 0, (label, word)
+    _, body = world.caller.tool("search_tenders", query=VISIBLE)
     assert body["count"] > 0
 
 
 @pytest.mark.rule("GATE-4")
 def test_nothing_printed_or_logged_names_anybody(world: World) -> None:
-    assert "withheld" in world.said
-    assert leaked(world.said) == []
+    assert "withheld" in world.output
+    assert leaked(world.output) == []
     assert leaked(world.caller.server.log) == []
 
 
@@ -179,11 +179,11 @@ def test_no_rejects_file_names_anybody(world: World) -> None:
 def test_no_file_under_home_names_anybody(world: World) -> None:
     paths = [path for path in world.desk.home.rglob("*") if path.is_file()]
     holding = [(path.name, leaked(path.read_bytes())) for path in paths]
-    assert [found for found in holding if found[1]] == []
+    assert [leak for leak in holding if leak[1]] == []
     assert [path.name for path in paths if leaked(path.name)] == []
     if "datastore" not in world.desk.settings:
         content = b"".join(path.read_bytes() for path in paths)
-        assert SEEN.encode() in content
+        assert VISIBLE.encode() in content
 
 
 @pytest.mark.rule("GATE-4")
@@ -193,7 +193,7 @@ def test_no_row_of_the_database_names_anybody(world: World) -> None:
     url = world.desk.settings.get("datastore")
     if url is None:
         return
-    seen = 0
+    visible = 0
     with psycopg.connect(url) as connection:
         tables = connection.execute(
             "SELECT schemaname, tablename FROM pg_tables "
@@ -205,8 +205,8 @@ def test_no_row_of_the_database_names_anybody(world: World) -> None:
                 for value in row:
                     text = bytes(value) if isinstance(value, bytes | memoryview) else str(value)
                     assert leaked(text) == [], (schema, table)
-                    seen += SEEN.encode() in text if isinstance(text, bytes) else SEEN in text
-    assert seen > 0
+                    visible += VISIBLE.encode() in text if isinstance(text, bytes) else VISIBLE in text
+    assert visible > 0
 
 
 # The store itself, and the builder, enforce it again
@@ -316,8 +316,8 @@ def test_a_party_whose_lei_proves_to_be_a_persons_is_removed_by_the_next_publish
                 410,
                 f"edition: {before} is withdrawn.",
             )
-        gone = caller.get("/v1/changes", since=before, dataset="entities")["data"]
-        assert [(row["change"], row["row"]) for row in gone] == [("removed", None)]
+        removed = caller.get("/v1/changes", since=before, dataset="entities")["data"]
+        assert [(row["change"], row["row"]) for row in removed] == [("removed", None)]
     rolled = desk.command("editions", "rollback", before)
     assert (rolled.returncode, "withdrawn" in rolled.stderr) == (1, True)
 
@@ -355,7 +355,7 @@ TEXT = (
     "Qseen works. Contact person: Zqthemba Zqkhoza; cell 0825550199. "
     "Evaluation by Dr Q. Zqpillay for Mr Price Group Limited."
 )
-TOLD = (
+WITHHELD_TEXT = (
     "Qseen works. Contact person: [withheld]; cell [withheld]. "
     "Evaluation by Dr [withheld] for Mr Price Group Limited."
 )
@@ -392,13 +392,13 @@ def texts(value: Any) -> list[str]:
 
 @pytest.mark.rule("GATE-8")
 def test_no_surface_names_a_contact_from_a_free_text(plain_desk: Desk) -> None:
-    given = texts(FIELDS).count(TEXT) - 1  # the portal's category is on the row, not in the release
+    copies = texts(FIELDS).count(TEXT) - 1  # the portal's category is on the row, not in the release
     plain_desk.ingest("portal-za", "a.json", package(release("a", **FIELDS)))
     plain_desk.publish()
     with plain_desk.serve() as caller:
         row = caller.tender("a")
-        assert texts(row["release"]).count(TOLD) == given
-        assert (row["title"], row["category"]) == (TOLD, TOLD)
+        assert texts(row["release"]).count(WITHHELD_TEXT) == copies
+        assert (row["title"], row["category"]) == (WITHHELD_TEXT, WITHHELD_TEXT)
         answers = [
             caller.server.get(path, caller.key).text
             for path in ("/v1/tenders", "/tenders", "/v1/tender-parties")
@@ -406,37 +406,37 @@ def test_no_surface_names_a_contact_from_a_free_text(plain_desk: Desk) -> None:
         answers += [json.dumps(caller.tool("search_tenders", query="qseen", detail="full")[1])]
         assert "Qseen" in answers[0] + answers[3]
         assert caller.tool("search_tenders", query="zqthemba")[1]["count"] == 0
-    held = [path.read_bytes() for path in plain_desk.home.rglob("*") if path.is_file()]
+    files = [path.read_bytes() for path in plain_desk.home.rglob("*") if path.is_file()]
     for secret in ("zqthemba", "zqkhoza", "zqpillay", "0825550199"):
         assert not [answer for answer in answers if secret in answer.lower()]
-        assert not [content for content in held if secret.encode() in content.lower()]
+        assert not [content for content in files if secret.encode() in content.lower()]
 
 
 @pytest.mark.rule("GATE-4")
 def test_a_person_withheld_in_one_release_is_withheld_in_the_whole_process(plain_desk: Desk) -> None:
     person = {"id": "w", "name": "Zqlindiwe Zqmokgatle", "roles": ["supplier"]}
-    asked_for = {"tender": {"title": "Qfirst call, Zqmokgatle Zqlindiwe asked"}}
+    call = {"tender": {"title": "Qfirst call, Zqmokgatle Zqlindiwe asked"}}
     awarded = {"parties": [person], "awards": [{"id": "1", "suppliers": [{"id": "w"}]}]}
     signed = {"contracts": [{"id": "1", "documents": [{"id": "1", "title": "Qlast ZQLINDIWE ZQMOKGATLE"}]}]}
-    parts: tuple[dict[str, Any], ...] = (asked_for, awarded, signed)
+    parts: tuple[dict[str, Any], ...] = (call, awarded, signed)
     days = (f"2025-06-0{number}T10:00:00Z" for number in (1, 2, 3))
     releases = [release("p", day, int(day[9]), **one) for day, one in zip(days, parts, strict=True)]
     other = release("q", tender={"title": "Qother process"})
     plain_desk.ingest("portal-za", "a.json", package(releases[0], other, *releases[1:]))
     plain_desk.publish()
     with plain_desk.serve() as caller:
-        told = caller.server.get("/v1/tenders", caller.key).text
-        assert "Qfirst call, [withheld] asked" in told
-        assert "Qlast [withheld]" in told
+        text = caller.server.get("/v1/tenders", caller.key).text
+        assert "Qfirst call, [withheld] asked" in text
+        assert "Qlast [withheld]" in text
         assert [row["withheld_parties"] for row in caller.tenders() if row["ocid"].endswith("-p")] == [
             0,
             1,
             0,
         ]
         contract = caller.server.get("/v1/contracts/ocds-test-p", caller.key).text
-        assert "zqmokgatle" not in (told + contract).lower()
-    held = [path.read_bytes().lower() for path in plain_desk.home.rglob("*") if path.is_file()]
-    assert not [content for content in held if b"zqmokgatle" in content]
+        assert "zqmokgatle" not in (text + contract).lower()
+    files = [path.read_bytes().lower() for path in plain_desk.home.rglob("*") if path.is_file()]
+    assert not [content for content in files if b"zqmokgatle" in content]
 
 
 @pytest.mark.rule("GATE-4")

@@ -76,12 +76,12 @@ def logged(server: LiveServer) -> list[dict[str, object]]:
 @pytest.mark.slow
 def test_requests_of_every_worker_are_added_up_by_operation_and_status(observed: LiveServer) -> None:
     key = observed.key("starter")
-    answered = labelled("sankofa_requests_total", operation="get_screen", status="200")
-    before = metrics(observed).get(answered, 0)
+    requests = labelled("sankofa_requests_total", operation="get_screen", status="200")
+    before = metrics(observed).get(requests, 0)
     for _ in range(20):  # each on its own connection, so that both workers get some
         response = httpx.get(f"{observed.url}/v1/screen?metric=net_margin", headers={"X-API-Key": key})
         assert response.status_code == 200
-    until(lambda: metrics(observed).get(answered, 0) == before + 20)
+    until(lambda: metrics(observed).get(requests, 0) == before + 20)
     after = metrics(observed)
     count = labelled("sankofa_request_duration_seconds_count", operation="get_screen")
     assert after[count] >= before + 20
@@ -99,15 +99,15 @@ def test_refusals_are_counted_by_kind(observed: LiveServer) -> None:
 def test_edition_dependencies_memory_and_ingest_are_measured(observed: LiveServer) -> None:
     edition = observed.get("/v1/status").json()["edition"]
     until(lambda: metrics(observed).get(labelled("sankofa_edition_workers", edition=edition)) == 2)
-    seen = metrics(observed)
-    assert seen[labelled("sankofa_edition_age_seconds", edition=edition)] >= 0
+    values = metrics(observed)
+    assert values[labelled("sankofa_edition_age_seconds", edition=edition)] >= 0
     for name in ("datastore", "keystore", "usagestore"):
-        assert seen[labelled("sankofa_dependency_up", dependency=name)] == 1
-    assert seen[labelled("sankofa_worker_memory_bytes", worker="2")] > 1e6
+        assert values[labelled("sankofa_dependency_up", dependency=name)] == 1
+    assert values[labelled("sankofa_worker_memory_bytes", worker="2")] > 1e6
     until(lambda: labelled("sankofa_ingest_captures_total", source="sample-lei") in metrics(observed))
-    seen = metrics(observed)
-    assert seen[labelled("sankofa_ingest_rows_total", source="sample-lei", outcome="withheld")] == 1
-    assert labelled("sankofa_ingest_rows_total", source="sample-lei", outcome="rejected") in seen
+    values = metrics(observed)
+    assert values[labelled("sankofa_ingest_rows_total", source="sample-lei", outcome="withheld")] == 1
+    assert labelled("sankofa_ingest_rows_total", source="sample-lei", outcome="rejected") in values
 
 
 @pytest.mark.deep
@@ -180,8 +180,8 @@ def test_nothing_is_reported_unless_enabled(server: LiveServer) -> None:
 def test_a_metrics_port_in_use_or_invalid_is_an_error_of_one_line(
     sample_home: Path, server: LiveServer
 ) -> None:
-    taken = run(sample_home, "serve", "--port", str(free_port()), metrics_port=str(server.port))
-    assert taken.returncode == 1
-    assert taken.stderr.splitlines()[-1].startswith("Error: cannot serve metrics on 127.0.0.1:")
+    in_use = run(sample_home, "serve", "--port", str(free_port()), metrics_port=str(server.port))
+    assert in_use.returncode == 1
+    assert in_use.stderr.splitlines()[-1].startswith("Error: cannot serve metrics on 127.0.0.1:")
     wrong = run(sample_home, "serve", metrics_port="ninety")
     assert "SANKOFA_METRICS_PORT: expected a port" in wrong.stderr

@@ -172,9 +172,9 @@ def test_every_field_of_an_answer_and_its_rows_is_required(document: dict[str, A
 
 def test_as_of_accepts_calendar_days_and_says_that_future_ones_are_refused(document: dict[str, Any]):
     """A future as_of is a 400, but the schema cannot know the date."""
-    found = [p for p in _parameters(document) if p["name"] == "as_of"]
-    assert found
-    for parameter in found:
+    parameters = [p for p in _parameters(document) if p["name"] == "as_of"]
+    assert parameters
+    for parameter in parameters:
         pattern = parameter["schema"]["pattern"]
         assert re.search(pattern, "2026-01-15")
         assert re.search(pattern, "9999-12-31")
@@ -190,16 +190,16 @@ def test_examples_are_answers_of_the_sample_world(
     publication.
     """
     entry = document["paths"][operation.path]["get"]
-    given = {p["name"]: p["example"] for p in entry["parameters"] if "example" in p}
-    left_out = (*OTHER_MODE.get(operation.name, ()), "proof")
+    examples = {p["name"]: p["example"] for p in entry["parameters"] if "example" in p}
+    not_sent = (*OTHER_MODE.get(operation.name, ()), "proof")
     query = urlencode(
         {
             p["name"]: ",".join(p["example"]) if isinstance(p["example"], list) else p["example"]
             for p in entry["parameters"]
-            if "example" in p and p["in"] == "query" and p["name"] not in left_out
+            if "example" in p and p["in"] == "query" and p["name"] not in not_sent
         }
     )
-    answer = server.get(f"{operation.path.format(**given)}?{query}", paid_key).json()
+    answer = server.get(f"{operation.path.format(**examples)}?{query}", paid_key).json()
     rows = [_without_times(row) for row in answer[operation.rows_under]]
     for row in rows:
         if "sha256" in row:  # it contains the edition, and so the time of capture
@@ -207,8 +207,8 @@ def test_examples_are_answers_of_the_sample_world(
             row["url"] = row["url"].replace(server.url, "http://127.0.0.1:8000")
             row["source_ref"] = row["source_ref"].replace(answer["edition"], EXAMPLE_EDITION)
     if operation.live:  # it contains the time, and how often the other tests asked
-        told = json.loads((EXAMPLES / f"{operation.name}.json").read_text())
-        assert [set(row) for row in rows] == [set(row) for row in told[operation.rows_under]]
+        stored = json.loads((EXAMPLES / f"{operation.name}.json").read_text())
+        assert [set(row) for row in rows] == [set(row) for row in stored[operation.rows_under]]
         return
     answer["edition"] = EXAMPLE_EDITION
     answer |= {operation.rows_under: rows[:EXAMPLE_ROWS], "count": min(len(rows), EXAMPLE_ROWS)}

@@ -113,8 +113,8 @@ def rows_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 def content(value: Any) -> Any:
     """A value without the parts that depend on its capture, on rows before it, or on the number of rows."""
     if isinstance(value, dict):
-        left_out = _PROVENANCE | _COUNTS
-        return {name: content(one) for name, one in value.items() if name not in left_out}
+        ignored = _PROVENANCE | _COUNTS
+        return {name: content(one) for name, one in value.items() if name not in ignored}
     return [content(one) for one in value] if isinstance(value, list) else value
 
 
@@ -135,15 +135,15 @@ def _thinned(path: Path, drawn: random.Random) -> str:
     header, *rows = csv.reader(io.StringIO(text))
     if "value" not in header:
         return text
-    kept = []
+    thinned = []
     for row in rows:
         if drawn.random() > 0.1:
             at = header.index("value")
             if drawn.random() < _CHANGED and row[at].isdigit():
                 row[at] += "7"
-            kept.append(row)
+            thinned.append(row)
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([header, *kept])
+    csv.writer(out, lineterminator="\n").writerows([header, *thinned])
     return out.getvalue()
 
 

@@ -61,8 +61,8 @@ def test_a_cursor_is_bound_to_its_filters_and_the_sample_tier_gets_none(
     first = first_page(server, paid_key, path, query)
     cursor = first["next_cursor"]
 
-    def status(key: str, **asked: str) -> tuple[int, Any]:
-        answer = server.http.get(path, params=asked, headers={"x-api-key": key})
+    def status(key: str, **parameters: str) -> tuple[int, Any]:
+        answer = server.http.get(path, params=parameters, headers={"x-api-key": key})
         return answer.status_code, answer.json().get("parameter")
 
     altered = ("A" if cursor[0] != "A" else "B") + cursor[1:]
@@ -86,8 +86,8 @@ def test_statement_order_has_the_core_line_items_first_newest_period_first(serve
     plain = server.get(path, paid_key).json()["data"]
     assert sorted(map(str, ordered)) == sorted(map(str, plain))
     core = [row for row in plain if row["line_item"] in LINE_ITEMS]
-    places = {(row["period_end"], row["period_type"]): n for n, row in reversed(list(enumerate(core)))}
-    core.sort(key=lambda r: (places[r["period_end"], r["period_type"]], LINE_ITEMS.index(r["line_item"])))
+    positions = {(row["period_end"], row["period_type"]): n for n, row in reversed(list(enumerate(core)))}
+    core.sort(key=lambda r: (positions[r["period_end"], r["period_type"]], LINE_ITEMS.index(r["line_item"])))
     assert 30 < len(core) < len(plain)
     assert ordered == core + [row for row in plain if row["line_item"] not in LINE_ITEMS]
 
@@ -107,8 +107,8 @@ def test_a_cursor_is_bound_to_its_order(server: LiveServer, paid_key: str) -> No
 def test_line_items_of_the_query_are_separated_by_commas(server: LiveServer, paid_key: str) -> None:
     path = f"/v1/fundamentals/{RETAILER}"
     everything = server.get(path, paid_key).json()["data"]
-    found = server.get(f"{path}?line_items=revenue,assets,no_such_item", paid_key).json()
-    assert found["data"] == [row for row in everything if row["line_item"] in ("revenue", "assets")]
+    filtered = server.get(f"{path}?line_items=revenue,assets,no_such_item", paid_key).json()
+    assert filtered["data"] == [row for row in everything if row["line_item"] in ("revenue", "assets")]
     assert server.get(f"{path}?line_items=no_such_item", paid_key).json()["count"] == 0
     for wrong in ("", "Revenue", "revenue,", "a b", ",".join(["revenue"] * 101)):
         refused = server.http.get(path, params={"line_items": wrong}, headers={"x-api-key": paid_key})

@@ -46,14 +46,16 @@ def plain(number: int, chance: random.Random) -> Iterator[Told]:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     chance = random.Random(7)
-    told: Reported = [(f"ticker:JSE:T{n}", one) for n in range(6) for one in history(chance)]
-    told += [(f"ticker:NSE:S{n}", one) for n in range(6) for one in plain(n, chance)]
-    desk = publish(tmp_path_factory.mktemp("panel"), told)
-    rows = "".join(f"FX.USD.ZAR,fx,monthly,ZA,{day},{value},ZAR,{known}\n" for day, value, known in RATES)
+    reported: Reported = [(f"ticker:JSE:T{n}", one) for n in range(6) for one in history(chance)]
+    reported += [(f"ticker:NSE:S{n}", one) for n in range(6) for one in plain(n, chance)]
+    desk = publish(tmp_path_factory.mktemp("panel"), reported)
+    rows = "".join(
+        f"FX.USD.ZAR,fx,monthly,ZA,{day},{value},ZAR,{released}\n" for day, value, released in RATES
+    )
     take(desk, "series", "rates.csv", SERIES + rows)
     desk.publish()
     with LiveServer(desk.home) as server:
-        yield World(told, server, server.key("professional"))
+        yield World(reported, server, server.key("professional"))
 
 
 def month_ends(first: date, last: date) -> list[str]:
@@ -122,8 +124,8 @@ def test_days_are_the_last_of_each_period(world: World, every: str, expected: li
         "quarter": ("2020-10-02", "2021-06-29"),
         "year": ("2019-01-01", "2021-06-30"),
     }[every]
-    asked = f"/v1/panel?metrics=net_margin&from={first}&to={last}&every={every}&issuers="
-    panel = body(world, asked + service_id("ticker:NSE:S0").lower())
+    path = f"/v1/panel?metrics=net_margin&from={first}&to={last}&every={every}&issuers="
+    panel = body(world, path + service_id("ticker:NSE:S0").lower())
     assert [row["as_of"] for row in panel["data"]] == expected
 
 
@@ -132,16 +134,16 @@ def test_pages_by_cursor_add_up_to_the_panel(world: World) -> None:
     for universe in ("", f"&issuers={','.join(world.issuers)}", "&exchange=NSE"):
         path = f"/v1/panel?metrics=net_margin&line_items=revenue&{PERIOD}&every=quarter{universe}"
         whole = body(world, f"{path}&limit=10000")["data"]
-        walked, cursor = [], ""
+        paged, cursor = [], ""
         while True:
             page = body(world, f"{path}&limit=7{cursor}")
-            walked += page["data"]
+            paged += page["data"]
             assert page["truncated"] is (page["next_cursor"] is not None)
             if page["next_cursor"] is None:
                 break
             cursor = f"&cursor={page['next_cursor']}"
-        assert walked == whole
-        assert len(walked) > 20
+        assert paged == whole
+        assert len(paged) > 20
         assert refused(world, f"{path}&country=ZA&limit=7{cursor}") == "cursor"
 
 
@@ -229,8 +231,8 @@ def test_an_asof_join_over_the_files_gives_the_same_cells(world: World, tmp_path
     expected = {(issuer, day): (value, rate) for issuer, day, value, rate in joined}
     assert len(expected) == len(rows) > 150
     for row in rows:
-        value, rate_known = expected[row["service_id"], row["as_of"]]
-        assert (row["revenue"], row["FX.USD.ZAR"]) == (_exact(value), _exact(rate_known)), row["as_of"]
+        value, expected_rate = expected[row["service_id"], row["as_of"]]
+        assert (row["revenue"], row["FX.USD.ZAR"]) == (_exact(value), _exact(expected_rate)), row["as_of"]
 
 
 FEAST = """
@@ -238,7 +240,7 @@ from datetime import timedelta
 import pandas as pd
 from feast import Entity, FeatureStore, FeatureView, Field, FileSource, RepoConfig, ValueType
 from feast.types import Float64
-folder = asked["folder"]
+folder = inputs["folder"]
 facts = pd.read_parquet(f"{folder}/af-fund-fundamentals.parquet")
 facts = facts[(facts.period_type == "FY") & (facts.line_item == "revenue")]
 facts["period_end"] = pd.to_datetime(facts.period_end)
@@ -266,10 +268,10 @@ view = FeatureView(
     schema=[Field(name="revenue", dtype=Float64)],
 )
 store.apply([issuer, view])
-days = pd.DataFrame(asked["days"], columns=["service_id", "event_timestamp"])
+days = pd.DataFrame(inputs["days"], columns=["service_id", "event_timestamp"])
 days["event_timestamp"] = pd.to_datetime(days.event_timestamp, utc=True)
 frame = store.get_historical_features(entity_df=days, features=["filed:revenue"]).to_df()
-told["rows"] = [
+output["rows"] = [
     (row.service_id, str(row.event_timestamp.date()), None if pd.isna(row.revenue) else row.revenue)
     for row in frame.itertuples()
 ]
@@ -288,9 +290,9 @@ def test_feast_retrieves_the_same_figures_from_the_files(world: World, tmp_path:
     ]
     days = [(row["service_id"], row["as_of"]) for row in rows]
     retrieved = foreign(FEAST, folder=str(tmp_path), days=days)["rows"]
-    known = {(issuer, day): value for issuer, day, value in retrieved if value is not None}
-    assert len(known) > 100
-    assert known == {
+    by_issuer_and_day = {(issuer, day): value for issuer, day, value in retrieved if value is not None}
+    assert len(by_issuer_and_day) > 100
+    assert by_issuer_and_day == {
         (row["service_id"], row["as_of"]): float(row["revenue"]) for row in rows if row["revenue"] is not None
     }
 

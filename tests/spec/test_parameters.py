@@ -128,8 +128,8 @@ def test_a_valid_day_is_applied_and_returned(server: LiveServer, paid_key: str, 
     ],
 )
 def test_an_unknown_parameter_is_a_400_that_names_it(server: LiveServer, paid_key: str, name: str) -> None:
-    named = refused(server, paid_key, f"{ISSUER}?{name}=2024-01-01")
-    assert named.strip() == name.replace("%20", " ").strip()
+    parameter = refused(server, paid_key, f"{ISSUER}?{name}=2024-01-01")
+    assert parameter.strip() == name.replace("%20", " ").strip()
 
 
 @every("query", ["x=1", "basis=current", "limit=1", f"service_id={ID}", "="])
@@ -190,11 +190,11 @@ _NOT_CHECKED = {"type", "examples", "description", "default", "items"}
 
 def violations(schema: Schema) -> Iterator[tuple[str, Any]]:
     """For each keyword, values that violate it and, if possible, no other."""
-    for keyword, said in schema.items():
+    for keyword, argument in schema.items():
         if keyword not in _NOT_CHECKED:
-            made = list(_breaking(keyword, said, schema))
-            assert made, f"no violation of {keyword} is made here"
-            yield from ((keyword, value) for value in made)
+            values = list(_breaking(keyword, argument, schema))
+            assert values, f"no violation of {keyword} is made here"
+            yield from ((keyword, value) for value in values)
     if "items" in schema:
         (fitting, *_) = schema.get("examples", [["revenue"]])[0]
         yield "items.type", [fitting, 7]
@@ -202,46 +202,46 @@ def violations(schema: Schema) -> Iterator[tuple[str, Any]]:
             yield f"items.{keyword}", [fitting, value]
 
 
-def _breaking(keyword: str, said: Any, schema: Schema) -> Iterator[Any]:
+def _breaking(keyword: str, argument: Any, schema: Schema) -> Iterator[Any]:
     fitting = (schema.get("examples") or schema.get("enum") or ["a"])[0]
     if keyword == "maxLength":
-        yield fitting + fitting[-1] * (said + 1 - len(fitting))
-    elif keyword == "minLength" and said:
-        yield fitting[: said - 1]
+        yield fitting + fitting[-1] * (argument + 1 - len(fitting))
+    elif keyword == "minLength" and argument:
+        yield fitting[: argument - 1]
     elif keyword == "pattern":
         yield from (f"{fitting}\n", f"\n{fitting}", f"{fitting}\x00")
-        if not re.match(said, ""):
+        if not re.match(argument, ""):
             yield ""
     elif keyword == "enum":
-        yield from (f"{said[0]}\n", f"{said[0]}x", said[0].swapcase(), "")
+        yield from (f"{argument[0]}\n", f"{argument[0]}x", argument[0].swapcase(), "")
     elif keyword == "minimum":
-        yield from (said - 1, -(10**9))
+        yield from (argument - 1, -(10**9))
     elif keyword == "maximum":
-        yield said + 1
-    elif keyword == "format" and said == "date":
+        yield argument + 1
+    elif keyword == "format" and argument == "date":
         yield from ("2023-02-29", "2024-06-30\n", "2024-6-30", "2024-06-30T00:00:00Z")
     elif keyword == "anyOf":
         yield from ("2023-02-29", "2024\n", "0999", "202", "20240", "")
     elif keyword == "minItems":
         yield []
     elif keyword == "maxItems":
-        yield from ([f"{fitting[0]}_{n}" for n in range(said + 1)], [f"name_{n}" for n in range(50_000)])
+        yield from ([f"{fitting[0]}_{n}" for n in range(argument + 1)], [f"name_{n}" for n in range(50_000)])
     elif keyword == "uniqueItems":
         yield [fitting[0], fitting[0]]
 
 
 @pytest.fixture(scope="module")
 def description(server: LiveServer) -> dict[str, Any]:
-    found: dict[str, Any] = server.get("/openapi.json").json()
-    return found
+    document: dict[str, Any] = server.get("/openapi.json").json()
+    return document
 
 
 def _resolved(description: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     while "$ref" in node:
-        found: Any = description
+        target: Any = description
         for part in node["$ref"].removeprefix("#/").split("/"):
-            found = found[part]
-        node = found
+            target = target[part]
+        node = target
     return node
 
 
@@ -280,8 +280,8 @@ def test_every_keyword_of_every_rest_parameter_is_enforced_and_named(
                 answer = _ask(server, paid_key, path, parameters, needed, parameter, value)
                 where = (path, parameter["name"], keyword, value)
                 in_path = parameter["in"] == "path"
-                not_found = path in agreed and (agreed[path].extension or 400 not in agreed[path].errors)
-                if in_path and (not_found or parameter["name"] == "file"):
+                is_404 = path in agreed and (agreed[path].extension or 400 not in agreed[path].errors)
+                if in_path and (is_404 or parameter["name"] == "file"):
                     assert answer.status_code == 404, where
                 elif not (in_path and value == ""):  # that is another path
                     assert answer.status_code == 400, (where, answer.text)
@@ -302,12 +302,12 @@ def _ask(
 ) -> httpx.Response:
     for one in parameters:
         if one["in"] == "path":
-            said = str(value) if one is parameter else _fitting(one)
-            path = path.replace(f"{{{one['name']}}}", quote(said, safe=""))
+            path_value = str(value) if one is parameter else _fitting(one)
+            path = path.replace(f"{{{one['name']}}}", quote(path_value, safe=""))
     if parameter["in"] == "header":
         return server.get(path, key, **{parameter["name"]: str(value)})
-    asked = needed | ({parameter["name"]: _in_a_query(value)} if parameter["in"] == "query" else {})
-    query = "&".join(f"{name}={quote(text, safe='')}" for name, text in asked.items())
+    sent = needed | ({parameter["name"]: _in_a_query(value)} if parameter["in"] == "query" else {})
+    query = "&".join(f"{name}={quote(text, safe='')}" for name, text in sent.items())
     return server.get(f"{path}?{query}" if query else path, key)
 
 

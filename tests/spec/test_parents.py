@@ -27,9 +27,9 @@ def relationship(
     child: str, kind: str, parent: str, updated: str, status: str = "ACTIVE", first: str = "2016-01-01"
 ) -> str:
     end = updated if status == "OVER" else ""
-    shown = "ACTIVE" if status == "OVER" else status
+    status_now = "ACTIVE" if status == "OVER" else status
     return (
-        f"{child},LEI,{parent},LEI,{kind},{shown},2010-01-01T00:00:00Z,{end},RELATIONSHIP_PERIOD,"
+        f"{child},LEI,{parent},LEI,{kind},{status_now},2010-01-01T00:00:00Z,{end},RELATIONSHIP_PERIOD,"
         f"{first}T00:00:00Z,{updated}T09:30:00Z,PUBLISHED"
     )
 

@@ -167,7 +167,7 @@ LABELLED = dict(
 )
 
 
-def known(shared_data: Path) -> dict[str, dict[str, str]]:
+def names_by_country(shared_data: Path) -> dict[str, dict[str, str]]:
     """LEI and legal name by country."""
     names: defaultdict[str, dict[str, str]] = defaultdict(dict)
     with (shared_data / "identifiers" / "gleif_names.csv").open(encoding="utf-8-sig", newline="") as lines:
@@ -208,7 +208,7 @@ def as_written_elsewhere(shared_data: Path) -> Iterator[tuple[str, str]]:
 @pytest.mark.ci
 @pytest.mark.rule("ENT-9")
 def test_real_names_written_differently_are_found_without_false_matches(shared_data: Path) -> None:
-    names = known(shared_data)
+    names = names_by_country(shared_data)
     with_similar = {country: matcher(country, names[country]) for country in ("ZA", "NG")}
     by_name = {country: matcher(country, names[country], None) for country in ("ZA", "NG")}
     before, right, wrong, labelled = 0, 0, [], set()
@@ -234,5 +234,7 @@ def test_pairs_of_another_project_are_distinguished() -> None:
         pairs = list(csv.DictReader(lines))
     alike = [similarity(name_words(pair["name"]), name_words(pair["other"])) >= THRESHOLD for pair in pairs]
     same = [pair["same"] == "true" for pair in pairs]
-    assert not [pair for pair, found in zip(pairs, alike, strict=True) if found and pair["same"] == "false"]
+    assert not [
+        pair for pair, is_alike in zip(pairs, alike, strict=True) if is_alike and pair["same"] == "false"
+    ]
     assert sum(alike) >= sum(same) - 2

@@ -112,6 +112,6 @@ def test_documents_and_locations_contain_no_name(desk: Desk, caller: PaidCaller)
         "revenue": "figures:By Dr [withheld].pdf#p. 5",
         "profit": "figures:[withheld].pdf#call [withheld]",
     }
-    held = {path.name: path.read_bytes().lower() for path in desk.home.rglob("*") if path.is_file()}
+    files = {path.name: path.read_bytes().lower() for path in desk.home.rglob("*") if path.is_file()}
     people = (b"zqwanjiru", b"zqkamau", b"zqodhiambo", b"zqotieno", b"zqnamutebi", b"zqmail")
-    assert [name for name, content in held.items() if any(word in content for word in people)] == []
+    assert [name for name, content in files.items() if any(word in content for word in people)] == []

@@ -26,10 +26,10 @@ def filed() -> list[tuple[str, str, str | None, str, int, tuple[str, str]]]:
     """Concept, unit, start, end, value and filing of every reported figure, with its real dates."""
     rows: list[tuple[str, str, str | None, str, int, tuple[str, str]]] = []
     for number, (start, end) in enumerate(YEARS):
-        for place, concept in enumerate(
+        for position, concept in enumerate(
             ("Revenues", "NetIncomeLoss", "OperatingIncomeLoss", "IncomeTaxExpenseBenefit")
         ):
-            rows.append((concept, "USD", start, end, 1000 * (place + 1) + number, ANNUAL))
+            rows.append((concept, "USD", start, end, 1000 * (position + 1) + number, ANNUAL))
         rows.append(("Assets", "USD", None, end, 9000 + number, ANNUAL))
         rows.append(("EarningsPerShareBasic", "USD/shares", start, end, 2 + number, ANNUAL))
     rows.append(("Assets", "USD", None, "2009-01-26", 8999, ANNUAL))  # opening balance, new standard
@@ -110,17 +110,17 @@ def test_twelve_months_that_end_on_no_year_end_are_trailing(both: LiveServer) ->
 
 @pytest.mark.rule("PER-4")
 def test_metrics_never_use_trailing_figures_or_rounded_years(both: LiveServer) -> None:
-    found = rows(both, path="metrics")
-    assert {row["period_end"] for row in found} == {"2010-01-31"}
-    growth = next(row for row in found if row["metric"] == "revenue_growth")
+    metrics = rows(both, path="metrics")
+    assert {row["period_end"] for row in metrics} == {"2010-01-31"}
+    growth = next(row for row in metrics if row["metric"] == "revenue_growth")
     assert {i["period_end"] for i in growth["inputs"]} == {"2010-01-31", "2009-01-25"}
 
 
 @pytest.mark.rule("PER-7")
 def test_a_filing_with_real_and_rounded_dates_gives_one_fact(both: LiveServer) -> None:
-    found = [r for r in rows(both, "vintages=all") if not r["concept"].startswith("custom:")]
-    assert len(found) == len(filed())
-    assert {(r["method"], r["vintage"]) for r in found} == {("structured", 1)}
+    facts = [r for r in rows(both, "vintages=all") if not r["concept"].startswith("custom:")]
+    assert len(facts) == len(filed())
+    assert {(r["method"], r["vintage"]) for r in facts} == {("structured", 1)}
 
 
 @pytest.mark.rule("PER-6")
@@ -160,9 +160,9 @@ def test_shared_facts_are_the_same_facts_and_call_them_structured(both: LiveServ
 
 
 def test_without_real_dates_rounded_years_are_years(rounded_only: LiveServer) -> None:
-    found = rows(rounded_only)
-    assert {row["method"] for row in found} == {"structured-rounded"}
-    assert {(r["fiscal_year"], r["period_end"], r["period_type"]) for r in found} == {
+    facts = rows(rounded_only)
+    assert {row["method"] for row in facts} == {"structured-rounded"}
+    assert {(r["fiscal_year"], r["period_end"], r["period_type"]) for r in facts} == {
         (2009, "2009-01-31", "FY"),
         (2010, "2010-01-31", "FY"),
     }
@@ -180,10 +180,10 @@ def moved_companyfacts(path: Path) -> Path:
     def file(accession: str, day: str, *periods: tuple[str | None, str], more: tuple[str, ...] = ()) -> None:
         for start, end in periods:
             flows = ("Revenues", "NetIncomeLoss", "OperatingIncomeLoss", *more)
-            for place, concept in enumerate(flows if start else ("Assets", "StockholdersEquity", *more)):
-                row = {"end": end, "val": 100 + place, "accn": accession, "filed": day}
-                told = concepts.setdefault(concept, {"units": {"USD": []}})["units"]["USD"]
-                told.append(row | ({"start": start} if start else {}))
+            for position, concept in enumerate(flows if start else ("Assets", "StockholdersEquity", *more)):
+                row = {"end": end, "val": 100 + position, "accn": accession, "filed": day}
+                reported = concepts.setdefault(concept, {"units": {"USD": []}})["units"]["USD"]
+                reported.append(row | ({"start": start} if start else {}))
 
     file("0009999900-10-000011", "2010-10-01", ("2009-07-01", "2010-06-30"), (None, "2010-06-30"))
     file("0009999900-11-000011", "2011-03-31", ("2010-07-01", "2010-12-31"), (None, "2010-12-31"))

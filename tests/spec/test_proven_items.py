@@ -78,12 +78,12 @@ def companyfacts(path: Path, number: int) -> Path:
 
     def file(concept: str, value: int | str, year: int, filed: int) -> None:
         unit = UNITS.get(concept, "USD")
-        told = concepts.setdefault(concept, {"units": {unit: []}})["units"][unit]
+        reported = concepts.setdefault(concept, {"units": {unit: []}})["units"][unit]
         accession = f"00{number}-{filed % 100}-000001"
         period = {"start": f"{year}-01-01", "end": f"{year}-12-31"}
         if concept in INSTANTS:
             del period["start"]
-        told.append({**period, "val": float(value), "accn": accession, "filed": f"{filed}-04-20"})
+        reported.append({**period, "val": float(value), "accn": accession, "filed": f"{filed}-04-20"})
 
     for year in (2012, 2013):
         for concept, value in FILED[number].items():
@@ -119,8 +119,8 @@ def rows(server: LiveServer, number: int, path: str, query: str = "") -> list[di
 
 @pytest.mark.rule("FUND-10")
 def test_a_concept_that_the_filing_proves_to_be_revenue_is_revenue(mines: LiveServer) -> None:
-    found = rows(mines, ALL, "fundamentals", "line_items=revenue&as_of=2014-12-31")
-    assert {(r["period_end"], r["concept"], r["value_reported"]) for r in found} == {
+    revenues = rows(mines, ALL, "fundamentals", "line_items=revenue&as_of=2014-12-31")
+    assert {(r["period_end"], r["concept"], r["value_reported"]) for r in revenues} == {
         (f"{year}-12-31", f"us-gaap:{GOLD}", 900) for year in (2012, 2013)
     }
     metrics = {r["metric"]: r for r in rows(mines, ALL, "metrics", "as_of=2013-12-31")}
@@ -130,16 +130,16 @@ def test_a_concept_that_the_filing_proves_to_be_revenue_is_revenue(mines: LiveSe
 
 @pytest.mark.rule("FUND-10")
 def test_every_vintage_of_a_fact_has_the_name_of_its_first(mines: LiveServer) -> None:
-    found = rows(mines, ALL, "fundamentals", "line_items=revenue&vintages=all")
-    gold = [(r["vintage"], r["value_reported"]) for r in found if r["concept"] == f"us-gaap:{GOLD}"]
+    revenues = rows(mines, ALL, "fundamentals", "line_items=revenue&vintages=all")
+    gold = [(r["vintage"], r["value_reported"]) for r in revenues if r["concept"] == f"us-gaap:{GOLD}"]
     assert {(1, 900), (2, 890)} <= set(gold)
 
 
 @pytest.mark.rule("FUND-10")
 @pytest.mark.parametrize("number", [PART, UNPROVEN])
 def test_a_part_keeps_its_own_name(mines: LiveServer, number: int) -> None:
-    found = rows(mines, number, "fundamentals")
-    assert {r["line_item"] for r in found if r["concept"] == f"us-gaap:{GOLD}"} == {
+    facts = rows(mines, number, "fundamentals")
+    assert {r["line_item"] for r in facts if r["concept"] == f"us-gaap:{GOLD}"} == {
         "gold_products_and_services_revenue"
     }
 
@@ -147,10 +147,10 @@ def test_a_part_keeps_its_own_name(mines: LiveServer, number: int) -> None:
 @pytest.mark.rule("FUND-10")
 @pytest.mark.parametrize("number", [ALL, PART])
 def test_a_statement_has_one_revenue_for_a_period(mines: LiveServer, number: int) -> None:
-    found = [r for r in rows(mines, number, "statements") if r["line_item"] == "revenue"]
-    assert len(found) == len({r["period_end"] for r in found}) == 2
+    revenues = [r for r in rows(mines, number, "statements") if r["line_item"] == "revenue"]
+    assert len(revenues) == len({r["period_end"] for r in revenues}) == 2
     if number == PART:
-        assert {r["value_reported"] for r in found} == {900}
+        assert {r["value_reported"] for r in revenues} == {900}
 
 
 @pytest.mark.rule("MET-7")
@@ -177,18 +177,18 @@ def test_a_tax_with_the_wrong_sign_is_corrected_and_a_gross_profit_above_revenue
 def test_impossible_figures_are_left_out_of_statements_but_stay_among_the_facts(
     mines: LiveServer,
 ) -> None:
-    found = {
+    statement = {
         (r["line_item"], r["fiscal_year"]): r["value_reported"] for r in rows(mines, LATER, "statements")
     }
-    assert found["profit", 2012] == 110
-    assert ("profit", 2013) not in found, "a later figure alone contradicts the profit before tax"
-    assert ("profit_owners", 2013) not in found
+    assert statement["profit", 2012] == 110
+    assert ("profit", 2013) not in statement, "a later figure alone contradicts the profit before tax"
+    assert ("profit_owners", 2013) not in statement
     then = rows(mines, LATER, "statements", "as_of=2014-12-31")
     assert {r["value_reported"] for r in then if r["line_item"] == "profit"} == {110}
-    assert (found["revenue", 2012], found["revenue", 2013]) == (470, 480)
+    assert (statement["revenue", 2012], statement["revenue", 2013]) == (470, 480)
     for item in ("current_liabilities", "eps_basic", "shares_outstanding"):
-        assert (item, 2012) not in found, item
-    assert found["eps_diluted", 2012] == 0.005
+        assert (item, 2012) not in statement, item
+    assert statement["eps_diluted", 2012] == 0.005
     assert {row["line_item"] for row in rows(mines, CENTS, "statements")} == {"profit", "profit_owners"}
     facts = rows(mines, LATER, "fundamentals")
     served = {(r["line_item"], r["fiscal_year"]): r["value_reported"] for r in facts}
@@ -219,8 +219,8 @@ def test_a_line_item_with_a_long_name_can_be_asked_on_every_surface(mines: LiveS
     rows = mines.rows(f"/v1/fundamentals/{issuer}", key)
     (item,) = {row["line_item"] for row in rows if row["concept"] == f"us-gaap:{LONG}"}
     assert len(item) > 256
-    asked = f"line_items={item}"
-    assert {row["concept"] for row in mines.rows(f"/v1/fundamentals/{issuer}?{asked}", key)} == {
+    query = f"line_items={item}"
+    assert {row["concept"] for row in mines.rows(f"/v1/fundamentals/{issuer}?{query}", key)} == {
         f"us-gaap:{LONG}"
     }
     assert mines.rows(f"/v1/shared/facts?entity_id={issuer}&measure={item}", key)

@@ -41,9 +41,9 @@ def figure(value: object, *, year: int = 2022, confidence: str = "") -> list[str
 def publish(home: Path, **settings: str) -> str:
     """The id of the edition published."""
     done = succeed(home, "publish", **settings)
-    found = re.search(r"^published edition ([0-9A-Za-z-]+): .+\n\Z", done.stdout, re.MULTILINE)
-    assert found, done.stdout
-    return found[1]
+    match = re.search(r"^published edition ([0-9A-Za-z-]+): .+\n\Z", done.stdout, re.MULTILINE)
+    assert match, done.stdout
+    return match[1]
 
 
 def editions(home: Path) -> tuple[list[str], str | None]:
@@ -71,21 +71,21 @@ def test_the_same_ledger_gives_the_same_edition_on_another_machine(desk: Desk, h
 @pytest.mark.slow
 @pytest.mark.rule("PUB-6", "PUB-8")
 def test_the_configured_number_of_editions_is_kept_for_rollback(desk: Desk, home: Path) -> None:
-    made = []
+    published = []
     for n in range(1, 5):
         desk.set_day(date(2024, 1, n))
         add(desk, figure(n, year=2000 + n))
-        made.append(publish(home, editions_kept="2") if n == 4 else desk.publish().id)
-    kept = list(reversed(made[1:]))
-    assert editions(home) == (kept, made[3])
+        published.append(publish(home, editions_kept="2") if n == 4 else desk.publish().id)
+    retained = list(reversed(published[1:]))
+    assert editions(home) == (retained, published[3])
 
-    done = run(home, "editions", "rollback", made[1])
-    assert (done.returncode, done.stdout.split()[-1]) == (0, made[1])
-    assert editions(home) == (kept, made[1]), "nothing is lost by going back"
+    done = run(home, "editions", "rollback", published[1])
+    assert (done.returncode, done.stdout.split()[-1]) == (0, published[1])
+    assert editions(home) == (retained, published[1]), "nothing is lost by going back"
     with LiveServer(home) as server:
         body = server.get(f"/v1/fundamentals/{ISSUER}", create_key(home, "starter")).json()
-        assert (body["edition"], body["count"]) == (made[1], 2)
-    assert publish(home) == made[3], "and forward again"
+        assert (body["edition"], body["count"]) == (published[1], 2)
+    assert publish(home) == published[3], "and forward again"
 
 
 @pytest.mark.rule("PUB-6")

@@ -56,14 +56,14 @@ def measures(server: LiveServer, sku: str) -> dict[str, tuple[object, object, ob
 
 @pytest.mark.rule("QUAL-3")
 def test_every_measure_is_compared_with_its_floor(live: LiveServer) -> None:
-    found = measures(live, "AF-TENDER")
-    assert found["releases"] == (4, 3, "PASS")
-    assert found["share_resolved"] == (0, 0.5, "FAIL")
-    assert found["freshness_days"][1:] == (36500, "PASS")
-    assert found["processes"] == (4, None, None)
-    assert found["share_with_value"] == (0.5, None, None)
-    assert found["withheld"] == (1, None, None)
-    assert found["rejected"] == (1, None, None)
+    by_measure = measures(live, "AF-TENDER")
+    assert by_measure["releases"] == (4, 3, "PASS")
+    assert by_measure["share_resolved"] == (0, 0.5, "FAIL")
+    assert by_measure["freshness_days"][1:] == (36500, "PASS")
+    assert by_measure["processes"] == (4, None, None)
+    assert by_measure["share_with_value"] == (0.5, None, None)
+    assert by_measure["withheld"] == (1, None, None)
+    assert by_measure["rejected"] == (1, None, None)
 
 
 @pytest.mark.rule("QUAL-1")
@@ -76,16 +76,16 @@ def test_the_coverage_of_each_metric_matches_the_omissions_of_the_screen(
 ) -> None:
     """`server` serves the sample world."""
     rows = server.get("/v1/quality-metrics/AF-FUND", paid_key).json()["data"]
-    told = {row["measure"]: Decimal(str(row["value"])) for row in rows if row["status"] != "UNMEASURED"}
+    values = {row["measure"]: Decimal(str(row["value"])) for row in rows if row["status"] != "UNMEASURED"}
     day = rows[0]["measured_at"][:10]
-    assert told["identity_conflicts"] >= 0
+    assert values["identity_conflicts"] >= 0
     for slug in ("net_margin", "debt_to_equity", "effective_tax_rate", "loan_to_deposit"):
         screen = server.get(f"/v1/screen?metric={slug}&as_of={day}&limit=1000", paid_key).json()
         omitted = screen["omitted"]
         published = screen["count"] + sum(n for why, n in omitted.items() if why != "not_published")
         absent = omitted.get("input_absent", 0) + omitted.get("currency_mixed", 0)
         share = (Decimal(published - absent) / published).quantize(Decimal("0.0001"))
-        assert told[f"coverage_{slug}"] == share, slug
+        assert values[f"coverage_{slug}"] == share, slug
 
 
 @pytest.mark.rule("QUAL-1")
@@ -117,8 +117,8 @@ def test_a_revision_counts_in_whichever_file_it_arrives(tmp_path: Path, files: i
         desk.ingest("worldbank", "sp.pop.totl.csv", "Country Name,Country Code,Year,Value\n" + rows)
     desk.publish()
     with desk.serve() as caller:
-        told = {row["measure"]: row["value"] for row in caller.get("/v1/quality-metrics/af-macro")["data"]}
-    assert (told["restatement_rate"], told["observations"]) == (Decimal("0.4"), 5)
+        values = {row["measure"]: row["value"] for row in caller.get("/v1/quality-metrics/af-macro")["data"]}
+    assert (values["restatement_rate"], values["observations"]) == (Decimal("0.4"), 5)
 
 
 def test_publish_prints_the_table(tmp_path: Path) -> None:
@@ -177,5 +177,5 @@ def test_an_edition_published_despite_a_floor_differs_from_one_without_the_floor
     (home / "sources.toml").write_text(SOURCE.format(name="portal", floors="hard_floors = { releases = 5 }"))
     assert run(home, "publish").returncode == 1
     succeed(home, "publish", "--despite-floors")
-    kept = [json.loads(path.read_text()) for path in (home / "editions").glob("*/manifest.json")]
-    assert sorted(len(manifest.get("despite_floors", ())) for manifest in kept) == [0, 1]
+    manifests = [json.loads(path.read_text()) for path in (home / "editions").glob("*/manifest.json")]
+    assert sorted(len(manifest.get("despite_floors", ())) for manifest in manifests) == [0, 1]

@@ -41,13 +41,13 @@ def at_once(server: LiveServer, key: str, times: int) -> list[tuple[int, str]]:
 
 def state(answer: httpx.Response | str) -> tuple[int, int, int, int]:
     """The rest of the minute's quota and when it starts again, and the same for the month."""
-    found = STATE.fullmatch(answer if isinstance(answer, str) else answer.headers["RateLimit"])
-    assert found
-    minute, minute_ends, month, month_ends = map(int, found.groups())
+    match = STATE.fullmatch(answer if isinstance(answer, str) else answer.headers["RateLimit"])
+    assert match
+    minute, minute_ends, month, month_ends = map(int, match.groups())
     return minute, minute_ends, month, month_ends
 
 
-def left(server: LiveServer, key: str) -> int:
+def month_left(server: LiveServer, key: str) -> int:
     """The rest of a key's monthly quota, from the answer to a request that counts too."""
     return state(server.get(ENTITY, key))[2]
 
@@ -55,25 +55,25 @@ def left(server: LiveServer, key: str) -> int:
 @pytest.mark.rule("KEY-6")
 @in_one_minute
 def test_exactly_the_quota_is_admitted_across_workers(sample_home: Path, tmp_path: Path) -> None:
-    quota, asked = 40, 100
+    quota, requests = 40, 100
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))
     with LiveServer(home, workers=4) as live:
-        for place, window in ((0, "minute"), (2, "month")):
+        for position, window in ((0, "minute"), (2, "month")):
             key = live.key("starter", f"--per-{window}", str(quota))
-            answers = at_once(live, key, asked)
-            assert Counter(status for status, _ in answers) == {200: quota, 429: asked - quota}
-            admitted = sorted(state(limit)[place] for status, limit in answers if status == 200)
+            answers = at_once(live, key, requests)
+            assert Counter(status for status, _ in answers) == {200: quota, 429: requests - quota}
+            admitted = sorted(state(limit)[position] for status, limit in answers if status == 200)
             assert admitted == list(range(quota))
-            assert {state(limit)[place] for status, limit in answers if status == 429} == {0}
+            assert {state(limit)[position] for status, limit in answers if status == 429} == {0}
             assert live.get(ENTITY, key).status_code == 429
 
 
 @pytest.mark.rule("ENV-5")
 def test_the_policy_states_the_quota_of_each_window(server: LiveServer) -> None:
     key = server.key("starter", "--per-minute", "7", "--per-month", "9")
-    found = POLICY.fullmatch(server.get(ENTITY, key).headers["RateLimit-Policy"])
-    assert found
-    minute, month, length = map(int, found.groups())
+    match = POLICY.fullmatch(server.get(ENTITY, key).headers["RateLimit-Policy"])
+    assert match
+    minute, month, length = map(int, match.groups())
     assert (minute, month) == (7, 9)
     assert length in {28 * DAY, 29 * DAY, 30 * DAY, 31 * DAY}
 
@@ -137,12 +137,12 @@ def counting_key(server: LiveServer) -> str:
 def test_an_authenticated_request_counts_once_whatever_its_outcome(
     server: LiveServer, counting_key: str, name: str, method: str
 ) -> None:
-    before = left(server, counting_key)
+    before = month_left(server, counting_key)
     fields = {"X-API-Key": counting_key, "If-None-Match": "*"}
     answer = server.http.request(method, COUNTED[name], headers=fields)
     assert (answer.status_code == 304) is (name == "an answer")
     assert state(answer)[2] == before - 1
-    assert left(server, counting_key) == before - 2
+    assert month_left(server, counting_key) == before - 2
 
 
 @in_one_minute
@@ -155,18 +155,18 @@ def test_a_429_counts_too(server: LiveServer) -> None:
 
 @every("path", NOT_COUNTED)
 def test_open_paths_do_not_count(server: LiveServer, counting_key: str, path: str) -> None:
-    before = left(server, counting_key)
+    before = month_left(server, counting_key)
     assert "RateLimit" not in server.get(path, counting_key).headers
-    assert left(server, counting_key) == before - 1
+    assert month_left(server, counting_key) == before - 1
 
 
 def test_wrong_methods_and_refused_keys_do_not_count(server: LiveServer, counting_key: str) -> None:
-    before = left(server, counting_key)
+    before = month_left(server, counting_key)
     for method in ("POST", "DELETE", "OPTIONS"):
         answer = server.http.request(method, ENTITY, headers={"X-API-Key": counting_key})
         assert answer.status_code in (204, 405)
     exchange(server.port, request(ENTITY, "Host: x", f"X-API-Key: {counting_key}", "X-API-Key: x"))
-    assert left(server, counting_key) == before - 1
+    assert month_left(server, counting_key) == before - 1
 
 
 def test_the_count_survives_a_restart(sample_home: Path, tmp_path: Path) -> None:

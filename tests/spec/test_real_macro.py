@@ -35,8 +35,8 @@ def rows(server: LiveServer, key: str, query: str) -> list[dict[str, Any]]:
     assert answer.status_code == 200, answer.text
     body = json.loads(answer.text, parse_float=Decimal)
     assert not body["truncated"]
-    found: list[dict[str, Any]] = body["data"]
-    return found
+    data: list[dict[str, Any]] = body["data"]
+    return data
 
 
 def ingest(home: Path, source: str, *paths: Path) -> str:
@@ -69,13 +69,15 @@ def test_every_value_of_the_last_captured_table_is_served_with_every_digit(
     revised = 0
     for path in sorted((shared_data / "macro" / "wdi" / "2026-07-01").iterdir()):
         old, new = table(shared_data / "macro" / "wdi" / "2018-08-01" / path.name), table(path)
-        found: dict[tuple[str, int], dict[str, Any]] = {}
+        served_rows: dict[tuple[str, int], dict[str, Any]] = {}
         for since, until in ((1900, 1989), (1990, 2030)):  # an answer holds at most 10,000 rows
             for row in rows(server, key, f"indicator={path.stem}&from={since}&to={until}"):
-                found[row["country_iso3"], row["year"]] = row
-        assert {place: row["value"] for place, row in found.items()} == new
-        for place, row in found.items():
-            assert row["vintage"] == (1 if place not in old or old[place] == new.get(place) else 2)
+                served_rows[row["country_iso3"], row["year"]] = row
+        assert {country_and_year: row["value"] for country_and_year, row in served_rows.items()} == new
+        for country_and_year, row in served_rows.items():
+            assert row["vintage"] == (
+                1 if country_and_year not in old or old[country_and_year] == new.get(country_and_year) else 2
+            )
             assert row["indicator"] == path.stem.upper()
             revised += row["vintage"] > 1
     assert revised > 10_000
@@ -90,21 +92,21 @@ def test_every_rate_of_the_history_is_known_from_its_day(served: tuple[LiveServe
     for currency in CURRENCIES:
         quoted = {day["Date"]: Decimal(day[currency]) for day in days if day[currency] != "N/A"}
         for as_of in ("2015-08-11", "2004-02-29", "1999-01-04", "1999-01-03"):
-            found = rows(server, key, f"series=FX.EUR.{currency}&as_of={as_of}")
-            assert {row["date"]: row["value"] for row in found} == {
+            rates = rows(server, key, f"series=FX.EUR.{currency}&as_of={as_of}")
+            assert {row["date"]: row["value"] for row in rates} == {
                 day: rate for day, rate in quoted.items() if day <= as_of
             }
-            assert all(row["available_at"] == row["date"] for row in found)
+            assert all(row["available_at"] == row["date"] for row in rates)
 
 
 def test_a_databank_download_in_utf_16_is_read_with_its_names_and_units(shared_data: Path, tmp_path: Path):
     home = tmp_path / "home"
-    said = ingest(home, "worldbank", shared_data / "macro" / "wdi-download-utf16" / "time_series_data.txt")
-    assert "appended 8741" in said
+    summary = ingest(home, "worldbank", shared_data / "macro" / "wdi-download-utf16" / "time_series_data.txt")
+    assert "appended 8741" in summary
     succeed(home, "publish")
     with LiveServer(home) as server:
-        found = rows(server, create_key(home, "starter"), "country=ZMB&from=2020")
-    assert {(row["indicator_name"], row["unit"]) for row in found} == {
+        values = rows(server, create_key(home, "starter"), "country=ZMB&from=2020")
+    assert {(row["indicator_name"], row["unit"]) for row in values} == {
         ("Inflation, consumer prices (annual %)", "annual %")
     }
 

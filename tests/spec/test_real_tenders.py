@@ -34,11 +34,11 @@ TWICE = ("awkward-cove", "moldova", "paraguay")[: rounds(1, 3)]
 Triple = tuple[str, str, datetime]
 
 
-class Taken(NamedTuple):
+class IngestedFolder(NamedTuple):
     """A portal's folder: the output of the command, and what is really in it."""
 
-    said: str
-    complained: str
+    output: str
+    errors: str
     again: str
     releases: dict[str, set[Triple] | None]
     """By file; None where it is not OCDS at all."""
@@ -46,7 +46,7 @@ class Taken(NamedTuple):
 
 class Real(NamedTuple):
     caller: PaidCaller
-    taken: dict[str, Taken]
+    folders: dict[str, IngestedFolder]
     rejects: list[dict[str, str]]
 
 
@@ -67,18 +67,18 @@ def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             for name, country in COUNTRIES.items()
         )
     )
-    taken = {}
+    ingested = {}
     for folder in sorted(path for path in folders.iterdir() if path.is_dir()):
         assert folder.name in COUNTRIES, f"a portal nobody told the country of: {folder.name}"
         done = run(desk.home, "ingest", source_id(folder.name), folder)
         again = run(desk.home, "ingest", source_id(folder.name), folder) if folder.name in TWICE else done
         paths = sorted(path for path in folder.rglob("*") if path.is_file())
-        found = {str(path): releases_in(path) for path in paths}
-        taken[folder.name] = Taken(done.stdout, done.stderr, again.stdout, found)
+        expected = {str(path): releases_in(path) for path in paths}
+        ingested[folder.name] = IngestedFolder(done.stdout, done.stderr, again.stdout, expected)
     rejects = desk.rejects()
     desk.publish()
     with desk.serve() as caller:
-        yield Real(caller, taken, rejects)
+        yield Real(caller, ingested, rejects)
 
 
 def releases_in(path: Path) -> set[Triple] | None:
@@ -93,10 +93,10 @@ def releases_in(path: Path) -> set[Triple] | None:
             continue
     else:
         return None
-    known = {"releases", "records", "compiledRelease", "ocid"}
+    members = {"releases", "records", "compiledRelease", "ocid"}
     if isinstance(value, dict):
         lists = [value[name] for name in ("releases", "records") if name in value]
-        if not value.keys() & known or not all(isinstance(found, list) for found in lists):
+        if not value.keys() & members or not all(isinstance(listed, list) for listed in lists):
             return None
     elif not isinstance(value, list):
         return None
@@ -107,14 +107,14 @@ def releases_in(path: Path) -> set[Triple] | None:
 
 def documents(text: str) -> Any:
     """The single value of a text, or the list of values that follow each other."""
-    found, rest = [], text.strip()
+    values, rest = [], text.strip()
     while rest:
         value, end = json.JSONDecoder().raw_decode(rest)
-        found.append(value)
+        values.append(value)
         rest = rest[end:].strip()
-    if not found:
+    if not values:
         raise ValueError("empty")
-    return found[0] if len(found) == 1 else found
+    return values[0] if len(values) == 1 else values
 
 
 def unpacked(value: Any) -> Iterator[Any]:
@@ -153,21 +153,21 @@ def triple(release: Any) -> Triple | None:
 
 def test_every_file_is_ingested_or_refused_by_name(real: Real) -> None:
     refused = 0
-    for folder, taken in real.taken.items():
-        told = re.findall(r"^Error: (.+?): ", taken.complained, re.MULTILINE)
-        wrong = [Path(path).name for path, found in taken.releases.items() if found is None]
-        assert sorted(told) == sorted(wrong), folder
+    for folder, ingested in real.folders.items():
+        refused_names = re.findall(r"^Error: (.+?): ", ingested.errors, re.MULTILINE)
+        wrong = [Path(path).name for path, usable in ingested.releases.items() if usable is None]
+        assert sorted(refused_names) == sorted(wrong), folder
         refused += len(wrong)
     assert refused > 10
-    assert sum(len(taken.releases) for taken in real.taken.values()) > 300
+    assert sum(len(ingested.releases) for ingested in real.folders.values()) > 300
 
 
 def test_every_usable_release_is_served_once_and_nothing_else(real: Real) -> None:
     for country in sorted(set(COUNTRIES.values())):
         expected: set[Triple] = set()
-        for folder, taken in real.taken.items():
+        for folder, ingested in real.folders.items():
             if COUNTRIES[folder] == country:
-                expected |= {key for found in taken.releases.values() for key in found or ()}
+                expected |= {key for usable in ingested.releases.values() for key in usable or ()}
         rows = real.caller.tenders(country=country)
         served = [(row["ocid"], row["release_id"], instant(row["release_date"])) for row in rows]
         assert len(set(served)) == len(served)
@@ -178,20 +178,20 @@ def test_every_usable_release_is_served_once_and_nothing_else(real: Real) -> Non
 
 
 def test_everything_read_is_counted_and_ingesting_again_changes_nothing(real: Real) -> None:
-    for folder, taken in real.taken.items():
-        told = counts(taken.said)
+    for folder, ingested in real.folders.items():
+        first = counts(ingested.output)
         whole = [row for row in real.rejects if ": " not in row["position"]]
-        names = {Path(path).name for path in taken.releases}
+        names = {Path(path).name for path in ingested.releases}
         ours = [row for row in whole if Path(row["file"]).name in names]
-        assert told["read"] > 0, folder
-        assert told["read"] <= told["appended"] + told["unchanged"] + told["skipped"] + len(ours), folder
+        assert first["read"] > 0, folder
+        assert first["read"] <= first["appended"] + first["unchanged"] + first["skipped"] + len(ours), folder
         if folder in TWICE:
-            again = counts(taken.again)
-            assert (again["appended"], again["read"]) == (0, told["read"]), folder
+            again = counts(ingested.again)
+            assert (again["appended"], again["read"]) == (0, first["read"]), folder
 
 
 def test_rejects_name_file_position_and_reason(real: Real) -> None:
-    names = {Path(path).name for taken in real.taken.values() for path in taken.releases}
+    names = {Path(path).name for ingested in real.folders.values() for path in ingested.releases}
     assert real.rejects
     for row in real.rejects:
         assert row.keys() - {"count"} == {"file", "position", "reason"}
@@ -206,9 +206,9 @@ def test_nobody_labelled_a_person_is_served(real: Real, shared_data: Path) -> No
     people = {fold(row["name"]) for row in labelled if row["label"] == "natural_person"}
     firms = {fold(row["name"]) for row in labelled if row["label"] == "organisation"}
     assert len(people) > 1000
-    named = {fold(row["name"]) for row in real.caller.parties()}
-    assert not people & named
-    assert firms & named, "the labels and the releases have nothing in common"
+    served = {fold(row["name"]) for row in real.caller.parties()}
+    assert not people & served
+    assert firms & served, "the labels and the releases have nothing in common"
     text = fold(json.dumps(real.caller.tenders(country="PY"), ensure_ascii=False, default=str))
     assert not [name for name in people if name in text]
 

@@ -24,7 +24,7 @@ def won(ocid: str, name: str, scheme: str, number: str, **fields: Any) -> dict[s
     return release(ocid, parties=[party("c", CITY["name"], "buyer"), supplier], awards=[award])
 
 
-HELD = {  # what a portal writes, and the LEI it stands for
+NUMBERS = {  # what a portal writes, and the LEI it stands for
     "org-id": ("Ukhozi Flour", "ZA-CIP", "1987/004321/06", MILLER),
     "ours": ("Ukhozi Bread", "za-cipc", "1987/004321/06", MILLER),
     "gleif": ("Ukhozi Baking", "RA000531", "1987-004321-06", MILLER),
@@ -37,7 +37,7 @@ FREE = "1899/999201/07"
 SHARED = "1899/999202/07"
 TWIN = "1899/999203/07"
 RELEASES = [
-    *(won(f"held-{key}", name, scheme, number) for key, (name, scheme, number, _) in HELD.items()),
+    *(won(f"held-{key}", name, scheme, number) for key, (name, scheme, number, _) in NUMBERS.items()),
     won("free-1", "Lonely Sample Works (Pty) Ltd", "ZA-CIP", FREE),
     won("free-2", "LONELY SAMPLE WORKS PROPRIETARY LIMITED", "ZA-CIPC", FREE.replace("/", "-")),
     won("shared-1", "First Sample Fencing (Pty) Ltd", "ZA-CIPC", SHARED),
@@ -70,9 +70,9 @@ def sid(caller: PaidCaller, number: str) -> str:
 
 
 @pytest.mark.rule("ENT-4")
-@pytest.mark.parametrize("key", HELD)
+@pytest.mark.parametrize("key", NUMBERS)
 def test_a_number_leads_to_its_holder_however_its_register_is_spelled(market: PaidCaller, key: str) -> None:
-    name, scheme, number, holder = HELD[key]
+    name, scheme, number, holder = NUMBERS[key]
     row = supplier(market, name)
     assert (row["service_id"], row["match_method"]) == (sid(market, holder), "identifier")
     assert row["identifier"] == {"scheme": scheme, "id": number}, "as the portal published it"
@@ -95,9 +95,9 @@ def test_a_number_without_a_known_owner_makes_an_organisation(market: PaidCaller
     assert [row["service_id"] for row in looked_up["data"]] == [first["service_id"]]
     facts = market.get("/v1/shared/facts", entity_id=first["service_id"], dataset="AF-TENDER")
     assert [fact["value"] for fact in facts["data"]] == [1000, 1000]
-    failed, found = market.tool("search_entities", query="Lonely Sample Works")
+    failed, hits = market.tool("search_entities", query="Lonely Sample Works")
     assert not failed
-    assert found["data"][0]["service_id"] == first["service_id"]
+    assert hits["data"][0]["service_id"] == first["service_id"]
     assert market.get("/v1/tender-parties", service_id=first["service_id"])["count"] == 2
 
 

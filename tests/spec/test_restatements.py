@@ -94,9 +94,9 @@ def _order(row: Row) -> tuple[Any, ...]:
     )
 
 
-def same_rows(rows: list[Row], wanted: list[Row]) -> None:
-    assert [{**row, "change": None} for row in rows] == [{**row, "change": None} for row in wanted]
-    for row, want in zip(rows, wanted, strict=True):
+def same_rows(rows: list[Row], expected_rows: list[Row]) -> None:
+    assert [{**row, "change": None} for row in rows] == [{**row, "change": None} for row in expected_rows]
+    for row, want in zip(rows, expected_rows, strict=True):
         if want["change"] is None:
             assert row["change"] is None
         else:
@@ -236,19 +236,21 @@ def test_revisions_of_a_series_match_its_past_days(server: LiveServer, paid_key:
 def restated_in(path: Path) -> set[tuple[Any, ...]]:
     """The restatements in a companyfacts file, by the words of the rule."""
     document = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal, parse_int=Decimal)
-    found = set()
+    restatements = set()
     for taxonomy, concepts in document["facts"].items():
         for name, concept in concepts.items():
             for unit, facts in concept["units"].items():
-                known: defaultdict[tuple[Any, str], list[tuple[Decimal, str]]] = defaultdict(list)
+                vintages: defaultdict[tuple[Any, str], list[tuple[Decimal, str]]] = defaultdict(list)
                 for one in sorted(facts, key=lambda one: (one["filed"], one["accn"])):
-                    own = known[one.get("start"), one["end"]]
+                    own = vintages[one.get("start"), one["end"]]
                     if not own or own[-1][0] != one["val"]:
                         own.append((one["val"], one["filed"]))
-                for (start, end), own in known.items():
+                for (start, end), own in vintages.items():
                     for (before, first), (after, later) in pairwise(own):
-                        found.add((f"{taxonomy}:{name}", unit, start, end, before, after, first, later))
-    return {one for one in found if not one[0].startswith("dei:") or "Shares" in one[0]}
+                        restatements.add(
+                            (f"{taxonomy}:{name}", unit, start, end, before, after, first, later)
+                        )
+    return {one for one in restatements if not one[0].startswith("dei:") or "Shares" in one[0]}
 
 
 @pytest.mark.rule("RST-1")
@@ -281,7 +283,7 @@ def test_an_indicator_has_no_revisions_and_an_unknown_series_is_a_404(server: Li
     assert "CPI.ZA" in unknown.json()["detail"]
 
 
-def asked(server: LiveServer, key: str, path: str) -> list[Row]:
+def exact_rows(server: LiveServer, key: str, path: str) -> list[Row]:
     answer = server.get(path, key)
     assert answer.status_code == 200, answer.text
     rows: list[Row] = exact(answer.content)["data"]
@@ -298,15 +300,15 @@ def test_a_cell_of_a_series_is_the_value_known_on_its_release_day(
     server: LiveServer, paid_key: str, lock: str
 ) -> None:
     """Every column equals the answer of /v1/macro for that day."""
-    releases = asked(server, paid_key, f"{lock}/v1/series/CPI.ZA/vintages?limit=1000")
+    releases = exact_rows(server, paid_key, f"{lock}/v1/series/CPI.ZA/vintages?limit=1000")
     days = sorted(row["release_date"] for row in releases)
-    rows = asked(server, paid_key, f"{lock}/v1/series/CPI.ZA/matrix")
+    rows = exact_rows(server, paid_key, f"{lock}/v1/series/CPI.ZA/matrix")
     assert all(days_of(row) == days for row in rows)
     for day in days:
-        known = asked(server, paid_key, f"{lock}/v1/macro?series=CPI.ZA&as_of={day}&limit=10000")
+        on_day = exact_rows(server, paid_key, f"{lock}/v1/macro?series=CPI.ZA&as_of={day}&limit=10000")
         column = {row["date"]: row[day] for row in rows if row[day] is not None}
-        assert column == {row["date"]: row["value"] for row in known}
-    part = asked(server, paid_key, f"{lock}/v1/series/cpi.za/matrix?from=2022-01-01&to=2022-12-31")
+        assert column == {row["date"]: row["value"] for row in on_day}
+    part = exact_rows(server, paid_key, f"{lock}/v1/series/cpi.za/matrix?from=2022-01-01&to=2022-12-31")
     assert part == [row for row in rows if row["date"][:4] == "2022"]
     assert len(part) > 3
     assert days_of(part[0]) == days
@@ -317,27 +319,29 @@ def test_a_cell_of_a_line_item_is_the_figure_known_on_its_release_day(server: Li
     revised = 0
     for issuer in server.body("/v1/issuers?limit=10000", paid_key)["data"]:
         path = f"/v1/fundamentals/{issuer['service_id']}"
-        vintages = asked(server, paid_key, f"{path}?vintages=all&line_items=profit&period_type=FY")
+        vintages = exact_rows(server, paid_key, f"{path}?vintages=all&line_items=profit&period_type=FY")
         by_row: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
         for one in vintages:
             by_row[one["period_end"], one["concept"], one["unit"], one["period_start"]].append(one)
         days = sorted({one["available_at"] for one in vintages})
-        rows = asked(server, paid_key, f"{path}/matrix?line_item=profit&period_type=FY")
+        rows = exact_rows(server, paid_key, f"{path}/matrix?line_item=profit&period_type=FY")
         assert len(rows) == len(by_row)
         for row in rows:
             own = by_row[row["date"], row["concept"], row["unit"], row["period_start"]]
             for day in days:
-                known = [one for one in own if max(one["available_at"], one["period_end"]) <= day]
-                latest = max(known, key=lambda one: one["vintage"], default={"value_reported": None})
+                on_day = [one for one in own if max(one["available_at"], one["period_end"]) <= day]
+                latest = max(on_day, key=lambda one: one["vintage"], default={"value_reported": None})
                 assert row[day] == latest["value_reported"]
         revised += sum(len(own) > 1 for own in by_row.values())
-        second = asked(server, paid_key, f"{path}/matrix?line_item=profit&period_type=FY&release=2")
+        second = exact_rows(server, paid_key, f"{path}/matrix?line_item=profit&period_type=FY&release=2")
         assert [(one["date"], one["available_at"], one["value"]) for one in second] == sorted(
             (one["period_end"], one["available_at"], one["value_reported"])
             for one in vintages
             if one["vintage"] == 2
         )
-        only = asked(server, paid_key, f"{path}/matrix?line_item=profit&period_type=FY&release=revisions")
+        only = exact_rows(
+            server, paid_key, f"{path}/matrix?line_item=profit&period_type=FY&release=revisions"
+        )
         assert sorted(
             (row["date"], day, row[day]) for row in only for day in days_of(row) if row[day] is not None
         ) == sorted(
@@ -351,7 +355,7 @@ def test_a_cell_of_a_line_item_is_the_figure_known_on_its_release_day(server: Li
 @pytest.mark.rule("SER-5")
 def test_one_release_has_the_columns_available_at_and_value(server: LiveServer, paid_key: str) -> None:
     path = "/v1/series/CPI.ZA/matrix"
-    matrix = asked(server, paid_key, path)
+    matrix = exact_rows(server, paid_key, path)
     for release in ("first", "latest"):
         lines = list(
             csv.DictReader(io.StringIO(server.get(f"{path}?release={release}&format=csv", paid_key).text))
@@ -360,9 +364,9 @@ def test_one_release_has_the_columns_available_at_and_value(server: LiveServer, 
         by_date = {row["date"]: row for row in matrix}
         for line in lines:
             cells = [by_date[line["date"]][day] for day in days_of(matrix[0])]
-            shown = [cell for cell in cells if cell is not None]
-            if shown:  # a value announced before its date may not have a column yet
-                assert Decimal(line["value"]) == (shown[0] if release == "first" else shown[-1])
+            values = [cell for cell in cells if cell is not None]
+            if values:  # a value announced before its date may not have a column yet
+                assert Decimal(line["value"]) == (values[0] if release == "first" else values[-1])
     only = list(
         csv.DictReader(io.StringIO(server.get(f"{path}?release=revisions&format=csv", paid_key).text))
     )
@@ -377,7 +381,7 @@ def test_one_release_has_the_columns_available_at_and_value(server: LiveServer, 
         (row["date"], day, Decimal(row[day])) for row in only for day in list(row)[1:] if row[day]
     ] == changed
     assert list(only[0])[1:] == sorted({day for _, day, _ in changed})
-    assert asked(server, paid_key, f"{path}?release=9999") == []
+    assert exact_rows(server, paid_key, f"{path}?release=9999") == []
     assert server.get(f"{path}?release=0", paid_key).json()["parameter"] == "release"
 
 
@@ -386,7 +390,7 @@ def test_other_formats_of_a_matrix_have_only_dates_and_release_days(
     server: LiveServer, paid_key: str
 ) -> None:
     path = "/v1/series/CPI.ZA/matrix?from=2022-01-01"
-    rows = asked(server, paid_key, path)
+    rows = exact_rows(server, paid_key, path)
     names = ["date", *days_of(rows[0])]
     lines = list(csv.reader(io.StringIO(server.get(f"{path}&format=csv", paid_key).text)))
     assert lines[0] == names
@@ -427,13 +431,13 @@ def test_a_matrix_with_too_many_cells_is_refused_before_it_is_computed(
     assert refused.status_code == 400
     assert refused.json()["parameter"] == "from"
     assert str(MOST_CELLS) in refused.json()["detail"]
-    rows = asked(server, paid_key, "/v1/series/FX.EUR.ZAR/matrix?from=2024-06-01&to=2024-06-30")
+    rows = exact_rows(server, paid_key, "/v1/series/FX.EUR.ZAR/matrix?from=2024-06-01&to=2024-06-30")
     assert len(rows) == 20
 
 
 @pytest.mark.rule("SER-5")
 def test_the_client_and_the_page_give_the_matrix(server: LiveServer, paid_key: str) -> None:
-    rows = asked(server, paid_key, "/v1/series/CPI.ZA/matrix")
+    rows = exact_rows(server, paid_key, "/v1/series/CPI.ZA/matrix")
     with Client(paid_key, server.url) as client:
         frame = client.vintages("CPI.ZA")
         assert [str(day.date()) for day in frame.columns] == days_of(rows[0])

@@ -87,30 +87,30 @@ def world(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def values(parameter: Parameter) -> list[Any]:
     """The values to try for a parameter: all of them, or examples."""
-    known: dict[str, tuple[Any, ...]] = {
+    examples: dict[str, tuple[Any, ...]] = {
         "service_id": ISSUERS,
         "entity_id": (*ISSUERS, "ZAF"),
         "signal_key": tuple(panels()),
         "sku": SKUS,
         "limit": (1, CAP),
     }
-    if parameter.name in known:
-        return list(known[parameter.name])
+    if parameter.name in examples:
+        return list(examples[parameter.name])
     schema = parameter.kind.schema()
     every = list(schema.get("enum") or schema.get("examples") or [])
     return every[: rounds(2, len(every), here=1)]
 
 
-def questions(operation: Operation, taken: dict[str, Parameter]) -> Iterator[Arguments]:
+def questions(operation: Operation, parameters: dict[str, Parameter]) -> Iterator[Arguments]:
     """Every required parameter with each of its values, and every optional one alone."""
-    required = {name: p for name, p in taken.items() if p.required}
+    required = {name: p for name, p in parameters.items() if p.required}
     least = {name: values(p)[0] for name, p in required.items()}
     if operation.name == "get_shared_facts":
         least = {"entity_id": ISSUERS[0]}
         for dataset in ("AF-TENDER", "AF-MACRO"):
             yield {"country": "ZAF", "dataset": dataset}
     yield least
-    for name, parameter in taken.items():
+    for name, parameter in parameters.items():
         if name != "cursor":
             yield from ({**least, name: value} for value in values(parameter))
 
@@ -172,15 +172,15 @@ def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operatio
     ways: list[tuple[str, Arguments]] = [
         (form, more) for form in forms for more in ({}, {"edition": edition})
     ]
-    turn = count()
-    seen: set[int] = set()
+    number = count()
+    statuses: set[int] = set()
     for arguments in questions(operation, dict(operation.query) | _in_path(operation)):
         path, query = address(operation, arguments)
         first = world.get(path, params=query)
-        in_all_ways = ALL_ROUNDS or 200 not in seen
-        seen.add(first.status_code)
+        in_all_ways = ALL_ROUNDS or 200 not in statuses
+        statuses.add(first.status_code)
         assert first.status_code in (200, 400, 402, 404), first.text
-        for form, more in ways if in_all_ways else [ways[next(turn) % len(ways)]]:
+        for form, more in ways if in_all_ways else [ways[next(number) % len(ways)]]:
             answer = world.get(path, params=query | more, accept=form, range="bytes=0-100000000")
             assert answer.status_code == first.status_code, (path, query, form)
             if answer.status_code == 200 and is_capped(operation):
@@ -192,7 +192,7 @@ def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operatio
         if "limit" in operation.query:
             above = world.get(path, params=query | {"limit": CAP + 1})
             assert above.status_code in (400, 402), (path, query)
-    assert seen & {200, 402}, "no question was a good one"
+    assert statuses & {200, 402}, "no question was a good one"
 
 
 def _in_path(operation: Operation) -> dict[str, Parameter]:
@@ -203,19 +203,19 @@ def _in_path(operation: Operation) -> dict[str, Parameter]:
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda t: t.name)
 def test_no_answer_of_a_tool_has_more_rows_than_the_cap(world: World, tool: Tool) -> None:
     operation = tool.operation
-    named = {operation.tool_names.get(name, name): p for name, p in operation.parameters.items()}
-    answered = 0
-    for arguments in questions(operation, named):
+    parameters = {operation.tool_names.get(name, name): p for name, p in operation.parameters.items()}
+    answers = 0
+    for arguments in questions(operation, parameters):
         status, body = world.tool(tool.name, arguments)
         assert status in (200, 400, 402, 404), body
         if status == 200:
-            answered += 1
+            answers += 1
             rows = body[operation.rows_under]
             assert len(rows) <= CAP or not is_capped(operation), arguments
             assert_no_paid_identifier(world, rows)
-        if "limit" in named:
+        if "limit" in parameters:
             assert world.tool(tool.name, {**arguments, "limit": CAP + 1})[0] in (400, 402), arguments
-    assert answered or operation.paid
+    assert answers or operation.paid
 
 
 @pytest.mark.rule("KEY-10")
@@ -226,7 +226,7 @@ def test_no_answer_of_a_tool_has_more_rows_than_the_cap(world: World, tool: Tool
 def test_lists_about_the_service_or_one_organisation_are_complete_without_a_limit(
     world: World, path: str
 ) -> None:
-    takes_limit = path not in ("/v1/sources", "/v1/export")
+    has_limit = path not in ("/v1/sources", "/v1/export")
     for organisation in world.organisations if "{}" in path else world.organisations[:1]:
         address = path.format(organisation)
         paid, sample = (world.get(address, key).json() for key in (world.paid_key, SANDBOX))
@@ -236,7 +236,7 @@ def test_lists_about_the_service_or_one_organisation_are_complete_without_a_limi
             assert sample["data"] == paid["data"]
             assert (sample["count"] > CAP, sample["truncated"]) == (True, False)
         above = world.get(address, params={"limit": CAP + 1})
-        assert above.status_code == (402 if takes_limit else 400)
+        assert above.status_code == (402 if has_limit else 400)
 
 
 @pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
@@ -322,18 +322,18 @@ def test_figures_elsewhere_equal_those_of_the_fundamentals_endpoint(world: World
     figures from their own endpoint, asked for that line item, period and day.
     """
     paid: dict[str, Rows] = {}
-    given: dict[tuple[str, ...], set[tuple[str, str, Any]]] = {}
+    own_figures: dict[tuple[str, ...], set[tuple[str, str, Any]]] = {}
 
-    def is_given(issuer: str, wanted: tuple[str, str, Any]) -> bool:
+    def is_served(issuer: str, expected: tuple[str, str, Any]) -> bool:
         if issuer not in paid:
             everything = world.get(f"/v1/fundamentals/{issuer}", world.paid_key, {"vintages": "all"})
             paid[issuer] = everything.json()["data"]
         for row in paid[issuer]:
-            if figure(row, value="value_reported") == wanted:
-                asked = (issuer, row["line_item"], row["period_type"], row["available_at"])
-                if asked not in given:
-                    given[asked] = own(*asked)
-                if wanted in given[asked]:
+            if figure(row, value="value_reported") == expected:
+                question = (issuer, row["line_item"], row["period_type"], row["available_at"])
+                if question not in own_figures:
+                    own_figures[question] = own(*question)
+                if expected in own_figures[question]:
                     return True
         return False
 
@@ -344,30 +344,30 @@ def test_figures_elsewhere_equal_those_of_the_fundamentals_endpoint(world: World
         assert body["count"] <= CAP
         return {figure(row, value="value_reported") for row in body["data"]}
 
-    shown = 0
+    compared = 0
     for issuer in world.organisations:
         facts = world.get("/v1/shared/facts", params={"entity_id": issuer}).json()["data"]
         for measure in {fact["measure"] for fact in facts}:
-            asked = {"entity_id": issuer, "measure": measure}
-            facts += world.get("/v1/shared/facts", params=asked).json()["data"]
+            question = {"entity_id": issuer, "measure": measure}
+            facts += world.get("/v1/shared/facts", params=question).json()["data"]
         for fact in facts:
-            shown += 1
-            assert is_given(issuer, figure(fact, "measure")), fact
+            compared += 1
+            assert is_served(issuer, figure(fact, "measure")), fact
         for row in world.get(f"/v1/metrics/{issuer}").json()["data"]:
             for one in row["inputs"]:
-                shown += 1
-                assert is_given(issuer, figure(one)), one
+                compared += 1
+                assert is_served(issuer, figure(one)), one
         for query in ("", "kind=balance", "period_type=FY&kind=cash", "as_of=2023-06-30"):
             for row in world.get(f"/v1/statements/{issuer}?{query}").json()["data"]:
-                shown += 1
+                compared += 1
                 fact = next(one for one in paid[issuer] if one["record_ref"] == row["record_ref"])
-                assert is_given(issuer, figure(fact, value="value_reported")), row
+                assert is_served(issuer, figure(fact, value="value_reported")), row
     for metric in ("net_margin", "return_on_equity", "revenue_growth"):
         for row in world.get("/v1/screen", params={"metric": metric}).json()["data"]:
             for one in row["inputs"]:
-                shown += 1
-                assert is_given(row["service_id"], figure(one)), one
-    assert shown > 10 * CAP
+                compared += 1
+                assert is_served(row["service_id"], figure(one)), one
+    assert compared > 10 * CAP
 
 
 def test_macro_values_as_facts_equal_those_of_the_macro_endpoint(world: World) -> None:
@@ -380,8 +380,8 @@ def test_macro_values_as_facts_equal_those_of_the_macro_endpoint(world: World) -
     assert facts
     for fact in facts:
         series = world.get("/v1/macro", params={"series": fact["measure"]}).json()["data"]
-        asked = {"country": fact["country_iso3"], "indicator": fact["measure"]}
-        annual = world.get("/v1/macro", params=asked).json()["data"]
-        given = {(row["date"], row["value"]) for row in series}
-        given |= {(f"{row['year']}-12-31", row["value"]) for row in annual}
-        assert (fact["period_end"], fact["value"]) in given, fact
+        query = {"country": fact["country_iso3"], "indicator": fact["measure"]}
+        annual = world.get("/v1/macro", params=query).json()["data"]
+        macro_values = {(row["date"], row["value"]) for row in series}
+        macro_values |= {(f"{row['year']}-12-31", row["value"]) for row in annual}
+        assert (fact["period_end"], fact["value"]) in macro_values, fact

@@ -19,7 +19,7 @@ from tests.spec.sample_reference import (
     TENDER_COUNTRIES,
     Reader,
     issuer,
-    told,
+    reports_of,
 )
 from tests.spec.sample_reference import reader as reader
 from tests.world.reference import MODES, knowable, seen, told_in
@@ -31,7 +31,7 @@ def test_every_issuer_matches_a_replay_of_its_files(reader: Reader, name: str) -
     for day in DAYS:
         for mode in MODES:
             rows = reader.rows(name, as_of=day, vintages=mode)
-            expected = told_in(mode, knowable(told(name), date.fromisoformat(day), mode))
+            expected = told_in(mode, knowable(reports_of(name), date.fromisoformat(day), mode))
             assert seen(rows) == expected, (day, mode)
             assert all(row["license_class"] == "synthetic" for row in rows)
 
@@ -90,18 +90,18 @@ def test_figures_beyond_two_to_the_53_keep_every_digit(reader: Reader) -> None:
 
 def releases_in(country: str) -> dict[tuple[str, str], Any]:
     """Every release in the files of a country by ocid and id, with the last correction, parsed by hand."""
-    found = []
+    releases = []
     for path in sorted((SAMPLE / f"tenders-{country.lower()}").iterdir()):
         text = path.read_text()
         if path.suffix == ".jsonl":
-            found += [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
+            releases += [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
             continue
         package = json.loads(text, parse_float=Decimal)
-        found += package.get("releases", ())
+        releases += package.get("releases", ())
         for record in package.get("records", ()):
             embedded = [release for release in record.get("releases", ()) if "ocid" in release]
-            found += embedded or [record["compiledRelease"]]
-    return {(release["ocid"], release["id"]): release for release in found}
+            releases += embedded or [record["compiledRelease"]]
+    return {(release["ocid"], release["id"]): release for release in releases}
 
 
 @cache
@@ -124,13 +124,13 @@ def test_every_release_is_served_as_in_its_file(reader: Reader, country: str, co
     assert len(served) == count
     assert set(served) == set(published)
     for key, release in published.items():
-        row, told = served[key], release["tender"]
-        amount = Decimal(told["value"]["amount"])
-        assert row["title"] == told["title"] or "[withheld]" in row["title"]
+        row, tender_of_file = served[key], release["tender"]
+        amount = Decimal(tender_of_file["value"]["amount"])
+        assert row["title"] == tender_of_file["title"] or "[withheld]" in row["title"]
         assert (row["value_amount"] or 0) == amount
         assert (row["value_amount"] is None) is (amount == 0)
-        assert row["category"] == told.get("category", told["mainProcurementCategory"])
-        assert (row["tag"], row["status"]) == (release["tag"], told["status"])
+        assert row["category"] == tender_of_file.get("category", tender_of_file["mainProcurementCategory"])
+        assert (row["tag"], row["status"]) == (release["tag"], tender_of_file["status"])
         assert row["award_count"] == len(release.get("awards", ()))
         assert (row["country"], row["license_class"]) == (country, "synthetic")
 

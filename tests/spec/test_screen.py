@@ -114,14 +114,14 @@ def test_before_any_publication_every_issuer_is_omitted_with_that_reason(server:
 @pytest.mark.rule("MET-2")
 def test_a_year_revised_later_is_left_out_and_not_replaced(server: LiveServer, paid_key: str) -> None:
     """Riftline's FY2023 revenue: 1 June 2023, restated on 3 June 2024, restated back on 29 May 2025."""
-    shown = ask(server, paid_key, "metric=net_margin&as_of=2023-05-31")
-    row = row_of(shown, RIFTLINE)
+    screen = ask(server, paid_key, "metric=net_margin&as_of=2023-05-31")
+    row = row_of(screen, RIFTLINE)
     assert row is not None
     assert row["period_end"] == "2022-03-31"
     for day in ("2023-06-01", "2024-01-01"):
-        left_out = ask(server, paid_key, f"metric=net_margin&as_of={day}")
-        assert row_of(left_out, RIFTLINE) is None
-        assert left_out["omitted"]["revised_after_as_of"] >= 1
+        screen_without = ask(server, paid_key, f"metric=net_margin&as_of={day}")
+        assert row_of(screen_without, RIFTLINE) is None
+        assert screen_without["omitted"]["revised_after_as_of"] >= 1
     row = row_of(ask(server, paid_key, "metric=net_margin&as_of=2024-06-03"), RIFTLINE)
     assert row is not None
     assert row["period_end"] == "2024-03-31"

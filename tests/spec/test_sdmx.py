@@ -23,7 +23,7 @@ from pysdmx.api.qb.service import RestService
 from pysdmx.io import read_sdmx
 from pysdmx.io.format import DataFormat, StructureFormat
 service = RestService(
-    asked["link"].rstrip("/"),
+    inputs["link"].rstrip("/"),
     ApiVersion.V2_2_0,
     structure_format=StructureFormat.SDMX_JSON_2_0_0,
     data_format=DataFormat.SDMX_CSV_2_0_0,
@@ -32,27 +32,27 @@ flow = ("SANKOFA", "MACRO", "1.0.0")
 query = StructureQuery(StructureType.DATAFLOW, *flow, references=StructureReference.DESCENDANTS)
 structure = read_sdmx(io.BytesIO(service.structure(query)))  # held against the schema of SDMX-JSON
 (definition,) = structure.get_data_structure_definitions()
-told["components"] = [one.id for one in definition.components]
-told["codes"] = {one.id: one.name for one in definition.components["SERIES"].local_codes.items}
+output["components"] = [one.id for one in definition.components]
+output["codes"] = {one.id: one.name for one in definition.components["SERIES"].local_codes.items}
 every = read_sdmx(io.BytesIO(service.structure(StructureQuery(StructureType.DATAFLOW))))
-told["flows"] = [one.id for one in every.get_dataflows()]
+output["flows"] = [one.id for one in every.get_dataflows()]
 service.availability(AvailabilityQuery(DataContext.DATAFLOW, *flow))
 
 def rows(**question):
     query = DataQuery(DataContext.DATAFLOW, *flow, "..CPI_ZA", **question)
     return read_sdmx(io.BytesIO(service.data(query))).data[0].data.to_dict("records")
 
-told["as_of"] = {day: rows(as_of=datetime.fromisoformat(day + "T23:59:59+00:00")) for day in asked["days"]}
-told["history"] = rows(include_history=True)
-told["last"] = rows(last_n_obs=2)
-told["updated"] = rows(updated_after=datetime.fromisoformat(asked["days"][0] + "T23:59:59+00:00"))
-sdmx.add_source({"id": "SANKOFA", "name": "Sankofa", "url": asked["base"] + "/sdmx", "versions": ["3.0.0"]})
+output["as_of"] = {day: rows(as_of=datetime.fromisoformat(day + "T23:59:59+00:00")) for day in inputs["days"]}
+output["history"] = rows(include_history=True)
+output["last"] = rows(last_n_obs=2)
+output["updated"] = rows(updated_after=datetime.fromisoformat(inputs["days"][0] + "T23:59:59+00:00"))
+sdmx.add_source({"id": "SANKOFA", "name": "Sankofa", "url": inputs["base"] + "/sdmx", "versions": ["3.0.0"]})
 client = sdmx.Client("SANKOFA")
-client.session.headers["X-API-Key"] = asked["key"]
-told["listed"] = list(client.dataflow().dataflow)
+client.session.headers["X-API-Key"] = inputs["key"]
+output["listed"] = list(client.dataflow().dataflow)
 message = client.data("MACRO", key={"SERIES": "CPI_ZA"})
 frame = sdmx.to_pandas(message.data[0])
-told["frame"] = {index[-1]: float(value) for index, value in frame.items()}
+output["frame"] = {index[-1]: float(value) for index, value in frame.items()}
 """
 
 
@@ -65,10 +65,10 @@ def test_pysdmx_and_sdmx1_read_the_values_of_the_api(server: LiveServer, paid_ke
     link = run(server.home, "keys", "link", key_id, "--dialect", "sdmx").stdout.strip()
     link = server.url + link[link.index("/link/") :]
     days = ["2023-05-31", "2024-02-29"]
-    told = foreign(CLIENTS, link=link, base=server.url, key=paid_key, days=days)
-    assert told["components"] == ["FREQ", "REF_AREA", "SERIES", "TIME_PERIOD", "OBS_VALUE", "AVAILABLE_AT"]
-    assert told["flows"] == told["listed"] == ["MACRO"]
-    assert told["codes"]["CPI_ZA"] == "CPI.ZA"
+    output = foreign(CLIENTS, link=link, base=server.url, key=paid_key, days=days)
+    assert output["components"] == ["FREQ", "REF_AREA", "SERIES", "TIME_PERIOD", "OBS_VALUE", "AVAILABLE_AT"]
+    assert output["flows"] == output["listed"] == ["MACRO"]
+    assert output["codes"]["CPI_ZA"] == "CPI.ZA"
 
     def served(day: str = "") -> dict[str, Any]:
         query = (
@@ -79,12 +79,12 @@ def test_pysdmx_and_sdmx1_read_the_values_of_the_api(server: LiveServer, paid_ke
         return {row["date"]: row for row in exact(server.get(query, paid_key).content)["data"]}
 
     for day in days:
-        values = {row["TIME_PERIOD"]: Decimal(row["OBS_VALUE"]) for row in told["as_of"][day]}
+        values = {row["TIME_PERIOD"]: Decimal(row["OBS_VALUE"]) for row in output["as_of"][day]}
         assert values == {date: row["value"] for date, row in served(day).items()}
     today = served()
-    assert told["frame"] == {date: float(row["value"]) for date, row in today.items()}
-    assert [row["TIME_PERIOD"] for row in told["last"]] == sorted(today)[-2:]
-    assert {row["TIME_PERIOD"] for row in told["updated"]} == {
+    assert output["frame"] == {date: float(row["value"]) for date, row in today.items()}
+    assert [row["TIME_PERIOD"] for row in output["last"]] == sorted(today)[-2:]
+    assert {row["TIME_PERIOD"] for row in output["updated"]} == {
         date for date, row in today.items() if row["available_at"] > days[0]
     }
     releases = [
@@ -92,7 +92,7 @@ def test_pysdmx_and_sdmx1_read_the_values_of_the_api(server: LiveServer, paid_ke
         for n in range(1, 9)
     ]
     vintages = {(one["date"], one["available_at"], one["value"]) for some in releases for one in some}
-    history = {(r["TIME_PERIOD"], r["AVAILABLE_AT"], Decimal(r["OBS_VALUE"])) for r in told["history"]}
+    history = {(r["TIME_PERIOD"], r["AVAILABLE_AT"], Decimal(r["OBS_VALUE"])) for r in output["history"]}
     assert history == vintages
     assert len(history) > len(today)
 
@@ -157,22 +157,22 @@ def test_every_selection_of_sdmx_has_the_values_of_the_api(
     as_of = f"&as_of={day}" if day else ""
     for code, series in (("CPI_ZA", "CPI.ZA"), ("FX_EUR_ZAR", "FX.EUR.ZAR")):
         rows = server.get(f"/v1/macro?series={series}&limit=10000{as_of}", paid_key).json()["data"]
-        known = [(row["date"], row["value"], row["available_at"]) for row in reversed(rows)]
-        assert known
+        served = [(row["date"], row["value"], row["available_at"]) for row in reversed(rows)]
+        assert served
         selections = {
-            "": known,
-            "firstNObservations=3": known[:3],
-            "lastNObservations=2": known[-2:],
-            "firstNObservations=1&lastNObservations=2": [*dict.fromkeys((*known[:1], *known[-2:]))],
+            "": served,
+            "firstNObservations=3": served[:3],
+            "lastNObservations=2": served[-2:],
+            "firstNObservations=1&lastNObservations=2": [*dict.fromkeys((*served[:1], *served[-2:]))],
             "startPeriod=2021&endPeriod=2023-06": [
-                one for one in known if one[0] >= "2021" and one[0][:7] <= "2023-06"
+                one for one in served if one[0] >= "2021" and one[0][:7] <= "2023-06"
             ],
-            "updatedAfter=2022-01-01T00:00:00Z": [one for one in known if one[2] >= "2022-01-01"],
+            "updatedAfter=2022-01-01T00:00:00Z": [one for one in served if one[2] >= "2022-01-01"],
         }
-        places = [(f"/at/{day}", ""), ("", f"asOf={day}T23:59:59Z")] if day else [("", "")]
+        views = [(f"/at/{day}", ""), ("", f"asOf={day}T23:59:59Z")] if day else [("", "")]
         for selection, expected in selections.items():
-            for place, more in places:
-                path = f"{place}{FLOW}/..{code}?{'&'.join(filter(None, (selection, more)))}"
+            for prefix, more in views:
+                path = f"{prefix}{FLOW}/..{code}?{'&'.join(filter(None, (selection, more)))}"
                 answer = server.get(path, paid_key)
                 assert answer.status_code == (200 if expected else 404), path
                 lines = [line.split(",")[-3:] for line in answer.text.splitlines()[1:]] if expected else []

@@ -54,7 +54,7 @@ def vintages(live: LiveServer, key: str, day: date | None) -> list[dict[str, Any
     return [row for row in rows if row["value_reported"] is not None]
 
 
-def told(row: dict[str, Any]) -> tuple[Any, ...]:
+def as_reported(row: dict[str, Any]) -> tuple[Any, ...]:
     return (
         *row["concept"].split(":"),
         row["unit"],
@@ -83,7 +83,7 @@ def test_plain_requests_get_every_vintage_of_a_registrant(live: LiveServer, key:
     ]
     own = vintages(live, key, day)
     assert own
-    assert sorted(map(repr, entries)) == sorted(map(repr, map(told, own)))
+    assert sorted(map(repr, entries)) == sorted(map(repr, map(as_reported, own)))
     assert day is None or all(entry[6] <= str(day) for entry in entries)
     concept = requests.get(
         f"{root}/api/xbrl/companyconcept/CIK{CIK:010d}/ifrs-full/Assets.json", headers=headers, timeout=60
@@ -97,12 +97,12 @@ def test_a_frame_has_one_figure_of_each_registrant(live: LiveServer, key: str, d
     frame = live.get(path, key).json()
     tickers = live.get(f"{at(day)}/sec/files/company_tickers.json", key).json()
     assert {one["cik_str"] for one in tickers.values()} >= {CIK}
-    known = [
+    own_rows = [
         row
         for row in vintages(live, key, day)
         if (row["concept"], row["unit"], row["period_end"]) == ("ifrs-full:Assets", "USD", "2020-12-31")
     ]
-    latest = max(known, key=lambda row: row["vintage"])
+    latest = max(own_rows, key=lambda row: row["vintage"])
     (own,) = [one for one in frame["data"] if one["cik"] == CIK]
     assert (own["val"], own["end"]) == (latest["value_reported"], "2020-12-31")
     assert frame["pts"] == len(frame["data"]) == len({one["cik"] for one in frame["data"]})
@@ -140,17 +140,17 @@ def test_edgartools_reads_a_company_by_its_own_setting(
         "EDGAR_LOCAL_DATA_DIR": str(tmp_path),
         "HOME": str(tmp_path),
     }
-    asked = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", ASK_EDGARTOOLS.format(cik=CIK)],
         env=environment,
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert asked.returncode == 0, asked.stderr[-2000:]
-    body = json.loads(asked.stdout.splitlines()[-1])
+    assert done.returncode == 0, done.stderr[-2000:]
+    body = json.loads(done.stdout.splitlines()[-1])
     assert body["cik"] == CIK
-    own = {(*told(row)[3:7],) for row in vintages(live, key, day)}
+    own = {(*as_reported(row)[3:7],) for row in vintages(live, key, day)}
     assert {
         (None if start == "None" else start, end, value, filed)
         for _, _, _, start, end, value, filed, _ in body["rows"]

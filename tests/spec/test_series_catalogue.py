@@ -85,13 +85,13 @@ def test_a_country_keeps_its_own_series_and_pages_give_each_once(server: LiveSer
         ("", rows),
     ):
         page = server.body(f"/v1/series?limit=3&{query}", paid_key)
-        walked = page["data"]
+        paged = page["data"]
         while page["next_cursor"]:
             assert page["truncated"]
             page = server.body(f"/v1/series?limit=3&{query}&cursor={page['next_cursor']}", paid_key)
-            walked += page["data"]
+            paged += page["data"]
         assert own
-        assert walked == own
+        assert paged == own
     assert catalogue(server, paid_key, "country=AQ") == []
 
 
@@ -106,10 +106,10 @@ def test_releases_are_the_days_on_which_values_became_known(server: LiveServer, 
         before: dict[str, Any] = {}
         for row in reversed(releases):
             path = f"/v1/macro?series={series}&limit=1000&as_of={row['release_date']}"
-            known = {one["date"]: one["value"] for one in server.body(path, paid_key)["data"]}
-            kinds = Counter(day in before for day in known if known[day] != before.get(day))
+            current = {one["date"]: one["value"] for one in server.body(path, paid_key)["data"]}
+            kinds = Counter(day in before for day in current if current[day] != before.get(day))
             assert (row["added"], row["changed"]) == (kinds[False], kinds[True]), row
-            before = known
+            before = current
     # A value released before its own date is known from that date on (contract: PIT-5).
     flash = server.body("/v1/series/CPI.ZA/vintages?limit=1000", paid_key)["data"]
     assert flash[0]["release_date"] == "2025-07-30"

@@ -60,15 +60,15 @@ def test_the_kind_published_first_owns_the_key_in_any_order_of_ingestion(
     engine: dict[str, str], tmp_path: Path
 ) -> None:
     files = {"one": DAILY, "two": MONTHLY, "three": PRICES}
-    found = []
+    answers = []
     for number, order in enumerate(itertools.islice(itertools.permutations(files), 0, 6, 2)):
         settings = engine if number == 0 else {}
         desk = desk_in(tmp_path / str(number), **settings)
         for source in order:
             take(desk, source, files[source])
-        found.append(served(desk))
-    assert found[0] == found[1] == found[2]
-    assert {row[:2] for row in found[0]} == {("monthly", "fx")}
+        answers.append(served(desk))
+    assert answers[0] == answers[1] == answers[2]
+    assert {row[:2] for row in answers[0]} == {("monthly", "fx")}
 
 
 @pytest.mark.rule("MACRO-11")
@@ -121,8 +121,8 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
 @pytest.mark.rule("MACRO-12")
 def test_remarks_go_to_the_note_and_not_to_the_unit(caller: PaidCaller) -> None:
     rows = caller.get("/v1/macro", country="NG", limit=100)["data"]
-    told = {row["indicator"]: (row["unit"], row["note"]) for row in rows}
-    assert told == {
+    units = {row["indicator"]: (row["unit"], row["note"]) for row in rows}
+    assert units == {
         "NY.GDP.MKTP.CD": ("current US$", None),
         "SP.POP.TOTL": ("people", None),
         "FI.RES.TOTL.CD": ("current US$", "includes gold"),
@@ -143,8 +143,8 @@ def test_remarks_go_to_the_note_and_not_to_the_unit(caller: PaidCaller) -> None:
 def test_an_indicator_with_a_country_gives_its_series_as_of_a_day(caller: PaidCaller, code: str) -> None:
     for day in ("2012-09-19", "2012-09-20", "2013-06-28"):
         by_key = caller.get("/v1/macro", series="WDI:NY.GDP.MKTP.CD:NGA", as_of=day)
-        found = caller.get("/v1/macro", series="ny.gdp.mktp.cd", country=code, as_of=day)
-        assert found["data"] == by_key["data"]
+        by_country = caller.get("/v1/macro", series="ny.gdp.mktp.cd", country=code, as_of=day)
+        assert by_country["data"] == by_key["data"]
     by_day = {"series": "NY.GDP.MKTP.CD", "country": code, "as_of": "2020-01-01"}
     whole = caller.get("/v1/macro", **by_day)["data"]
     assert [(row["series"], row["value"]) for row in whole] == [
@@ -174,7 +174,7 @@ def test_any_day_can_be_repeated_from_the_file_alone(caller: PaidCaller) -> None
     keys = [row["series"] for row in rows]
     assert keys == sorted(keys)
     for day in "2011-12-31 2012-01-01 2012-09-20 2013-06-27 2013-06-28 2018-08-01 2026-01-01".split():
-        known = [
+        valid = [
             row for row in rows
             if max(str(row["available_at"]), str(row["date"])) <= day
             and (row["superseded_at"] is None or str(row["superseded_at"]) > day)
@@ -183,13 +183,15 @@ def test_any_day_can_be_repeated_from_the_file_alone(caller: PaidCaller) -> None
         names = ("series", "series_type", "frequency", "country", "unit", "note", "vintage", "source_ref")
         repeated = {
             (*(row[name] for name in names), str(row["date"]), str(row["available_at"])): row["value"]
-            for row in known
+            for row in valid
         }
-        told = {
+        served_values = {
             (*(row[name] for name in names), row["date"], row["available_at"]): row["value"] for row in answer
         }
-        assert repeated.keys() == told.keys(), day
-        assert [float(value) for value in repeated.values()] == [float(told[key]) for key in repeated]
+        assert repeated.keys() == served_values.keys(), day
+        assert [float(value) for value in repeated.values()] == [
+            float(served_values[key]) for key in repeated
+        ]
 
 
 @pytest.mark.rule("LOCK-2")

@@ -117,19 +117,19 @@ EXPECTED = {
 
 @pytest.mark.both_engines
 @pytest.mark.rule("MACRO-10")
-@pytest.mark.parametrize(("indicator", "said"), EXPECTED.items())
+@pytest.mark.parametrize(("indicator", "expected"), EXPECTED.items())
 def test_an_indicator_has_the_name_and_unit_of_its_metadata(
-    caller: PaidCaller, indicator: str, said: tuple[str | None, str | None]
+    caller: PaidCaller, indicator: str, expected: tuple[str | None, str | None]
 ) -> None:
     (row,) = caller.get("/v1/macro", indicator=indicator, country="KE")["data"]
-    assert (row["indicator_name"], row["unit"]) == said
+    assert (row["indicator_name"], row["unit"]) == expected
     (listed,) = [
         one for one in caller.get("/v1/series", country="KE", limit=100)["data"] if one["series"] == indicator
     ]
-    assert (listed["name"], listed["unit"]) == said
-    if said[0]:
-        found = caller.get("/v1/search", q=said[0], type="indicator")["data"]
-        assert (found[0]["id"], found[0]["name"]) == (indicator, said[0])
+    assert (listed["name"], listed["unit"]) == expected
+    if expected[0]:
+        hits = caller.get("/v1/search", q=expected[0], type="indicator")["data"]
+        assert (hits[0]["id"], hits[0]["name"]) == (indicator, expected[0])
 
 
 @pytest.mark.both_engines

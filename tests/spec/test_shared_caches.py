@@ -23,7 +23,7 @@ DOCUMENTS = """
 FILE = "/open/macro-momentum.parquet"
 
 
-def found(server: LiveServer, path: str) -> str:
+def served_path(server: LiveServer, path: str) -> str:
     """The path of a methodology has a version, which the index of problems does not show."""
     if not path.startswith("/methodology/"):
         return path
@@ -34,7 +34,7 @@ def found(server: LiveServer, path: str) -> str:
 @pytest.mark.rule("CDN-1")
 @every("path", DOCUMENTS)
 def test_documents_may_be_cached_by_all_and_revalidated_by_their_tag(server: LiveServer, path: str) -> None:
-    path = found(server, path)
+    path = served_path(server, path)
     answer = server.get(path)
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "public, max-age=300"
@@ -79,7 +79,7 @@ server {{
     pinned = f"{FILE}?edition={server.get('/v1/status').json()['edition']}"
     with Nginx(tmp_path / "nginx", configuration), httpx.Client(base_url=f"http://127.0.0.1:{port}") as cache:
 
-        def kept(path: str, **headers: str) -> str:
+        def cache_status(path: str, **headers: str) -> str:
             return str(cache.get(path, headers=headers).headers["x-kept"])
 
         def listens() -> bool:
@@ -90,11 +90,11 @@ server {{
 
         until(listens)
         for path in ("/openapi.json", "/llms.txt", "/docs", "/problems/not-found", pinned):
-            assert [kept(path), kept(path)] == ["MISS", "HIT"], path
+            assert [cache_status(path), cache_status(path)] == ["MISS", "HIT"], path
         assert cache.get(pinned).content == server.get(pinned).content
         key = {"x-api-key": paid_key}
         for path in ("/v1/screen?metric=net_margin", "/docs/api"):
-            assert {kept(path, **key), kept(path, **key)} == {"MISS"}, path
+            assert {cache_status(path, **key), cache_status(path, **key)} == {"MISS"}, path
 
 
 ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"

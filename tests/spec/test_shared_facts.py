@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import LiveServer
+from tests.live import LiveServer, columns_of
 from tests.spec import shared_world
 from tests.spec.shared_world import BANK_ID, LEI_ID, RELEASES, TICKER, awards_won, tender_values
 
@@ -47,19 +47,15 @@ def ask(server: LiveServer, key: str, query: str) -> dict[str, Any]:
 
 
 def rows(server: LiveServer, key: str, query: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(server, key, f"{query}&limit=10000")["data"]
-    return found
-
-
-def seen(found: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row[name] for name in names) for row in found]
+    data: list[dict[str, Any]] = ask(server, key, f"{query}&limit=10000")["data"]
+    return data
 
 
 AMOUNTS = ("unit", "value", "available_at", "period_end", "vintage")
 
 
 def around() -> list[date]:
-    released = {date.fromisoformat(told.day) for told in RELEASES}
+    released = {date.fromisoformat(release.day) for release in RELEASES}
     return sorted({day + timedelta(days=step) for day in released for step in (-1, 0, 1)})
 
 
@@ -69,9 +65,9 @@ def around() -> list[date]:
 @pytest.mark.rule("FACT-2", "FACT-6")
 @pytest.mark.parametrize("query", QUESTIONS)
 def test_every_row_has_every_field_in_order_and_its_provenance(live: LiveServer, key: str, query: str):
-    found = rows(live, key, query)
-    assert found
-    for row in found:
+    facts = rows(live, key, query)
+    assert facts
+    for row in facts:
         assert list(row) == FIELDS
         dataset, ref, measure = row["fact_id"].split(":", 2)
         assert (dataset, measure) == (row["dataset"], row["measure"])
@@ -81,14 +77,16 @@ def test_every_row_has_every_field_in_order_and_its_provenance(live: LiveServer,
         assert row["source_ref"]
         assert row["license_class"]
         assert row["observed_at"].endswith("Z")
-    assert len({row["fact_id"] for row in found}) == len(found)
+    assert len({row["fact_id"] for row in facts}) == len(facts)
 
 
 def test_a_provenance_id_stands_for_its_five_fields(live: LiveServer, key: str) -> None:
-    found = [row for query in QUESTIONS for row in rows(live, key, query)]
-    told = {(row["provenance_id"], tuple(str(row[name]) for name in FIELDS[13:])) for row in found}
-    assert len(told) == len({one for one, _ in told}) == len({fields for _, fields in told})
-    assert len(told) < len(found), "rows of one place share theirs"
+    facts = [row for query in QUESTIONS for row in rows(live, key, query)]
+    provenances = {(row["provenance_id"], tuple(str(row[name]) for name in FIELDS[13:])) for row in facts}
+    assert (
+        len(provenances) == len({one for one, _ in provenances}) == len({fields for _, fields in provenances})
+    )
+    assert len(provenances) < len(facts), "rows of one place share theirs"
 
 
 # AF-FUND
@@ -96,19 +94,19 @@ def test_a_provenance_id_stands_for_its_five_fields(live: LiveServer, key: str) 
 
 @pytest.mark.rule("FACT-4")
 def test_an_issuer_has_its_latest_reported_figures_by_default(live: LiveServer, key: str) -> None:
-    found = rows(live, key, f"entity_id={TICKER}")
-    assert seen(
-        found, "measure", "value", "unit", "period_end", "period_type", "available_at", "vintage"
+    facts = rows(live, key, f"entity_id={TICKER}")
+    assert columns_of(
+        facts, "measure", "value", "unit", "period_end", "period_type", "available_at", "vintage"
     ) == [
         ("dividends_paid", 0, "ZAR", "2023-12-31", "FY", "2024-03-01", "1"),
         ("revenue", 120, "ZAR", "2023-12-31", "FY", "2024-03-01", "1"),
         ("profit", Decimal("9007199254740993.25"), "ZAR", "2022-12-31", "FY", "2023-03-01", "1"),
         ("revenue", 110, "ZAR", "2022-12-31", "FY", "2023-06-01", "2"),
     ]
-    assert {seen([row], "entity_id", "entity_name", "country_iso3", "dataset")[0] for row in found} == {
+    assert {columns_of([row], "entity_id", "entity_name", "country_iso3", "dataset")[0] for row in facts} == {
         (TICKER, "Thornveld Breweries (Pty) Ltd", "ZAF", "AF-FUND")
     }
-    assert rows(live, key, f"entity_id={TICKER}&dataset=AF-FUND") == found
+    assert rows(live, key, f"entity_id={TICKER}&dataset=AF-FUND") == facts
 
 
 @pytest.mark.rule("FACT-3")
@@ -116,17 +114,17 @@ def test_facts_of_an_issuer_are_its_fundamentals_on_any_day(live: LiveServer, ke
     for day in ("2023-02-28", "2023-03-01", "2023-05-31", "2023-06-01", "2024-02-29", "2024-03-01"):
         body = json.loads(live.get(f"/v1/fundamentals/{TICKER}?as_of={day}", key).text, parse_int=Decimal)
         expected = [(f"AF-FUND:{r['record_ref']}:{r['line_item']}", r["period_end"]) for r in body["data"]]
-        found = ask(live, key, f"entity_id={TICKER}&as_of={day}")
-        assert found["as_of"] == day
-        assert seen(found["data"], "fact_id", "period_end") == expected
+        answer = ask(live, key, f"entity_id={TICKER}&as_of={day}")
+        assert answer["as_of"] == day
+        assert columns_of(answer["data"], "fact_id", "period_end") == expected
 
 
 def test_an_id_of_a_merged_organisation_answers_too_in_any_case_after_its_prefix(live: LiveServer, key: str):
     for dataset in ("AF-FUND", "AF-TENDER"):
-        found = rows(live, key, f"entity_id={TICKER}&dataset={dataset}")
-        assert found
+        facts = rows(live, key, f"entity_id={TICKER}&dataset={dataset}")
+        assert facts
         for other in (LEI_ID, "DC" + TICKER[2:].lower()):
-            assert rows(live, key, f"entity_id={other}&dataset={dataset}") == found
+            assert rows(live, key, f"entity_id={other}&dataset={dataset}") == facts
 
 
 # AF-TENDER
@@ -138,24 +136,24 @@ def test_tender_values_match_a_replay_on_every_release_date_and_its_neighbours(
 ) -> None:
     for day in around():
         for country, code in (("ZA", "ZAF"), ("KE", "ken")):
-            found = rows(live, key, f"country={code}&dataset=AF-TENDER&as_of={day}")
-            assert seen(found, *AMOUNTS) == tender_values(country, str(day)), day
+            facts = rows(live, key, f"country={code}&dataset=AF-TENDER&as_of={day}")
+            assert columns_of(facts, *AMOUNTS) == tender_values(country, str(day)), day
 
 
 def test_awards_match_a_replay_on_every_release_date_and_its_neighbours(live: LiveServer, key: str):
     for day in around():
         for winner, issuer in (("brewer", TICKER), ("bank", BANK_ID)):
-            found = rows(live, key, f"entity_id={issuer}&dataset=AF-TENDER&as_of={day}")
-            assert seen(found, *AMOUNTS) == awards_won(winner, str(day)), day
+            facts = rows(live, key, f"entity_id={issuer}&dataset=AF-TENDER&as_of={day}")
+            assert columns_of(facts, *AMOUNTS) == awards_won(winner, str(day)), day
 
 
 @pytest.mark.rule("FACT-4")
 def test_a_tender_value_belongs_to_the_country_and_an_award_to_its_winner(live: LiveServer, key: str) -> None:
     names = ("entity_id", "entity_name", "country_iso3", "dataset", "measure", "period_type", "license_class")
-    assert set(seen(rows(live, key, "country=KEN&dataset=AF-TENDER"), *names)) == {
+    assert set(columns_of(rows(live, key, "country=KEN&dataset=AF-TENDER"), *names)) == {
         ("KEN", "Kenya", "KEN", "AF-TENDER", "tender_value", "tender", "open-government")
     }
-    assert set(seen(rows(live, key, f"entity_id={BANK_ID}&dataset=AF-TENDER"), *names)) == {
+    assert set(columns_of(rows(live, key, f"entity_id={BANK_ID}&dataset=AF-TENDER"), *names)) == {
         (BANK_ID, "First Marula Bank Plc", "NGA", "AF-TENDER", "award_value", "award", "open-government")
     }
 
@@ -165,8 +163,8 @@ def test_a_tender_value_belongs_to_the_country_and_an_award_to_its_winner(live: 
 
 @pytest.mark.rule("FACT-5")
 def test_a_country_has_its_indicators_and_series_the_newest_period_first(live: LiveServer, key: str) -> None:
-    found = rows(live, key, "country=zaf&dataset=AF-MACRO")
-    assert seen(found, "period_end", "measure", "value", "period_type", "available_at", "vintage") == [
+    facts = rows(live, key, "country=zaf&dataset=AF-MACRO")
+    assert columns_of(facts, "period_end", "measure", "value", "period_type", "available_at", "vintage") == [
         ("2023-01-31", "CPI.ZA", 102, "monthly", "2023-02-18", "1"),
         ("2023-01-03", "FX.EUR.ZAR", Decimal("18.2"), "daily", "2023-01-03", "1"),
         ("2023-01-02", "FX.EUR.ZAR", Decimal("18.1"), "daily", "2023-01-02", "1"),
@@ -176,11 +174,11 @@ def test_a_country_has_its_indicators_and_series_the_newest_period_first(live: L
         ("2021-12-31", "NY.GDP.MKTP.CD", 420886900000, "annual", None, "1"),
         ("2020-12-31", "NY.GDP.MKTP.CD", 6, "annual", "2021-05-01", "1"),
     ]
-    assert {seen([row], "entity_id", "entity_name", "country_iso3", "method")[0] for row in found} == {
+    assert {columns_of([row], "entity_id", "entity_name", "country_iso3", "method")[0] for row in facts} == {
         ("ZAF", "South Africa", "ZAF", "structured")
     }
     for query in ("entity_id=ZAF", "entity_id=ZAF&dataset=AF-MACRO"):
-        assert rows(live, key, query) == found
+        assert rows(live, key, query) == facts
 
 
 @pytest.mark.rule("PIT-6")
@@ -195,8 +193,8 @@ def test_as_of_shows_the_vintage_of_that_day_and_no_annual_indicator(live: LiveS
     }
     for day, values in expected.items():
         for who in ("country=ZAF&dataset=AF-MACRO", "entity_id=ZAF"):
-            found = rows(live, key, f"{who}&as_of={day}")
-            assert [(float(row["value"]), row["vintage"]) for row in found] == values, day
+            facts = rows(live, key, f"{who}&as_of={day}")
+            assert [(float(row["value"]), row["vintage"]) for row in facts] == values, day
 
 
 @pytest.mark.rule("FACT-7")
@@ -216,7 +214,7 @@ def test_asking_for_one_measure_gives_the_same_rows_as_asking_for_all(live: Live
 
 @pytest.mark.rule("MACRO-8")
 def test_a_currency_of_several_countries_belongs_to_none(live: LiveServer, key: str) -> None:
-    assert seen(rows(live, key, "entity_id=USA"), "measure") == [("FX.EUR.USD",)] * 2
+    assert columns_of(rows(live, key, "entity_id=USA"), "measure") == [("FX.EUR.USD",)] * 2
     assert "FX.EUR.XOF" not in {
         row["measure"] for code in ("SEN", "CIV", "BEN") for row in rows(live, key, f"entity_id={code}")
     }

@@ -33,8 +33,8 @@ KEYS = {
     "issuer-persistence": "licensed",
     "supplier-issuer-demand": "licensed",
 }
-TOLD = {country: releases(country, seed) for seed, country in enumerate(COUNTRIES)}
-MONTHS = sorted({f"{released(r):%Y-%m}" for r in TOLD["ZA"]})
+RELEASES = {country: releases(country, seed) for seed, country in enumerate(COUNTRIES)}
+MONTHS = sorted({f"{released(r):%Y-%m}" for r in RELEASES["ZA"]})
 SERIES = """\
 series,series_type,frequency,country,date,value,unit,release_date
 CPI.ZA,cpi,monthly,ZA,2024-01-31,100,index,2024-02-20
@@ -55,8 +55,8 @@ def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
     (folder / "series.csv").write_text(SERIES)
     files = [("series", folder / "series.csv")]
     for country, source in COUNTRIES.items():
-        half = len(TOLD[country]) // 2
-        for n, part in enumerate((TOLD[country][:half], TOLD[country][half:])):
+        half = len(RELEASES[country]) // 2
+        for n, part in enumerate((RELEASES[country][:half], RELEASES[country][half:])):
             path = folder / f"{country}-{n}.json"
             path.write_text(json.dumps({"version": "1.1", "releases": part}))
             files.append((source, path))
@@ -79,13 +79,13 @@ def ask(server: LiveServer, key: str, query: str = "", path: str = PATH) -> dict
     return body
 
 
-def told(body: dict[str, Any]) -> list[Row]:
+def panel_rows(body: dict[str, Any]) -> list[Row]:
     return [tuple(row[name] for name in FIELDS[:9]) for row in body["observations"]]
 
 
 @cache
 def expected(country: str = "ZA", as_of: date = TODAY) -> list[Row]:
-    return demand(TOLD[country], country, as_of)
+    return demand(RELEASES[country], country, as_of)
 
 
 @pytest.mark.rule("SIG-5")
@@ -105,7 +105,7 @@ def test_rows_have_every_field_and_their_provenance(live: LiveServer, key: str) 
 @pytest.mark.rule("SIG-1", "SIG-2", "SIG-4")
 @pytest.mark.parametrize("country", COUNTRIES)
 def test_without_as_of_every_closed_month_is_served(live: LiveServer, key: str, country: str) -> None:
-    rows = told(ask(live, key, f"country={country}&limit=1000"))
+    rows = panel_rows(ask(live, key, f"country={country}&limit=1000"))
     assert rows == expected(country)
     assert {row[6] is None for row in rows} == {True, False}, "with and without a withheld buyer"
     assert {row[7] is None for row in rows} == {True, False}, "with and without a momentum"
@@ -121,20 +121,20 @@ def test_as_of_gives_months_closed_by_then_from_releases_dated_by_then(
             continue
         body = ask(live, key, f"as_of={day}&limit=1000")
         assert body["as_of"] == str(day)
-        assert told(body) == expected(as_of=day), day
+        assert panel_rows(body) == expected(as_of=day), day
 
 
 @pytest.mark.rule("SIG-7")
 def test_the_country_is_za_unless_named_in_any_case(live: LiveServer, key: str) -> None:
-    assert told(ask(live, key)) == told(ask(live, key, "country=za"))
-    assert told(ask(live, key, "country=py&limit=1000")) == expected("PY")
+    assert panel_rows(ask(live, key)) == panel_rows(ask(live, key, "country=za"))
+    assert panel_rows(ask(live, key, "country=py&limit=1000")) == expected("PY")
     assert ask(live, key, "country=SN")["observations"] == []
 
 
 @pytest.mark.rule("SIG-7")
 @pytest.mark.parametrize("category", [category for category in CATEGORIES if category])
 def test_a_category_is_matched_as_published(live: LiveServer, key: str, category: str) -> None:
-    rows = told(ask(live, key, f"category={quote(category)}&limit=1000"))
+    rows = panel_rows(ask(live, key, f"category={quote(category)}&limit=1000"))
     assert rows == [row for row in expected() if row[1] == category] != []
     assert ask(live, key, f"category={quote(category.swapcase())}")["observations"] == []
 
@@ -158,8 +158,8 @@ def test_from_and_to_may_be_any_day_of_a_month(
     live: LiveServer, key: str, query: str, first: str, last: str
 ) -> None:
     for category in ("", CATEGORIES[1]):
-        named = f"&category={quote(category)}" if category else ""
-        assert told(ask(live, key, f"{query}{named}&limit=1000")) == [
+        narrowed = f"&category={quote(category)}" if category else ""
+        assert panel_rows(ask(live, key, f"{query}{narrowed}&limit=1000")) == [
             row for row in expected() if first <= row[2] <= last and category in ("", row[1])
         ]
 
@@ -194,12 +194,12 @@ def test_momentum_of_a_series_uses_values_known_then(live: LiveServer, key: str)
 
 def test_public_buyers_of_closed_quarters(live: LiveServer, key: str) -> None:
     rows = ask(live, key, path="/v1/signals/public-buyer-concentration")["observations"]
-    told = {"ZA": set[str](), "PY": set[str]()}
+    quarters = {"ZA": set[str](), "PY": set[str]()}
     for row in rows:
-        told[row["country"]].add(row["quarter"])
+        quarters[row["country"]].add(row["quarter"])
         assert row["closed_at"] <= TODAY.isoformat()
         assert row["buyer_count"] <= 4, "two spellings are one buyer"
-    assert told["ZA"] >= {"2024-Q1", "2024-Q4", "2025-Q1"}
+    assert quarters["ZA"] >= {"2024-Q1", "2024-Q4", "2025-Q1"}
 
 
 @pytest.mark.rule("SIG-3")

@@ -110,8 +110,8 @@ def test_freshness_uses_only_days_with_evidence(tmp_path: Path) -> None:
         row = f"ticker:JSE:{name[:3].upper()},revenue,1,ZAR,2023-01-01,2023-12-31,{available},d,ZA"
         path.write_text(f"{','.join(FILINGS)}\n{row}\n")
         assert desk.take(name, path).failures == []
-    kept, _, last = (desk.home / "sources.toml").read_text().rpartition("[sources.withdrawn]")
-    (desk.home / "sources.toml").write_text(f"{kept}[sources.withdrawn]{last.replace('= true', '= false')}")
+    before, _, last = (desk.home / "sources.toml").read_text().rpartition("[sources.withdrawn]")
+    (desk.home / "sources.toml").write_text(f"{before}[sources.withdrawn]{last.replace('= true', '= false')}")
     desk.publish()
     with LiveServer(desk.home) as server:
         key = create_key(desk.home, "starter")

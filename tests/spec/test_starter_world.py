@@ -53,11 +53,11 @@ def test_nigerias_gdp_of_2010_as_it_was_known_on_a_day(
 def test_the_two_bundled_worlds_never_share_an_edition(
     first: str, second: str, sample_home: Path, starter_part_home: Path, tmp_path: Path
 ) -> None:
-    held = Path(shutil.copytree(starter_part_home if first == "starter" else sample_home, tmp_path / "home"))
-    refused = run(held, second)
+    home = Path(shutil.copytree(starter_part_home if first == "starter" else sample_home, tmp_path / "home"))
+    refused = run(home, second)
     assert refused.returncode == 1
     assert f"holds data of the {first} world" in refused.stderr
-    succeed(held, second, "--if-empty")
+    succeed(home, second, "--if-empty")
 
 
 def test_the_starter_world_has_every_quality_verdict(starter_part_server: LiveServer) -> None:

@@ -61,11 +61,11 @@ def hold_against_fundamentals(server: LiveServer, key: str, issuer: str, day: st
 def test_statements_show_the_figures_that_the_metrics_use(
     server: LiveServer, paid_key: str, issuer: str
 ) -> None:
-    compared = sum(hold_against_metrics(server, paid_key, issuer, day) for day in DAYS)
+    compared = sum(compare_with_metrics(server, paid_key, issuer, day) for day in DAYS)
     assert compared > 20
 
 
-def hold_against_metrics(server: LiveServer, key: str, issuer: str, day: str) -> int:
+def compare_with_metrics(server: LiveServer, key: str, issuer: str, day: str) -> int:
     """If a metric takes an item from one figure, the statement shows that figure.
 
     Only metrics of one year: averages and growth rates use one route for both years, which need not be the
@@ -82,8 +82,8 @@ def hold_against_metrics(server: LiveServer, key: str, issuer: str, day: str) ->
             row = figures.get((item, metric["period_end"]))
             if row is not None and not _paired(metric):
                 compared += 1
-                shown = (row["concept"], row["value_reported"], row["vintage"], row["source_ref"])
-                assert shown in [
+                figure = (row["concept"], row["value_reported"], row["vintage"], row["source_ref"])
+                assert figure in [
                     (one["concept"], one["value"], one["vintage"], one["source_ref"]) for one in own
                 ], (metric["metric"], item)
     return compared
@@ -130,8 +130,8 @@ def test_wide_has_a_row_for_each_line_item_and_a_column_for_each_period(server: 
             end: one["value_reported"] for end, one in own.items()
         }
         assert row["cells"].keys() == own.keys()
-        for end, shown in row["cells"].items():
-            assert shown.items() <= own[end].items()
+        for end, own_cell in row["cells"].items():
+            assert own_cell.items() <= own[end].items()
         assert all(row[name] for name in ("source_ref", "license_class", "observed_at"))
     quarters = statement(server, paid_key, FILER, "shape=wide&period_type=Q1&kind=income")
     assert {row["period_type"] for row in quarters} <= {"Q1"}

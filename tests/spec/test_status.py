@@ -111,7 +111,7 @@ def on_redis(home: Path, redis: RedisServer, *stores: str) -> Iterator[LiveServe
 
 @pytest.mark.rule("KEY-13", "STAT-1")
 @pytest.mark.parametrize(
-    ("stores", "named"),
+    ("stores", "reported"),
     deep_after(
         1,
         [
@@ -123,18 +123,18 @@ def on_redis(home: Path, redis: RedisServer, *stores: str) -> Iterator[LiveServe
     ids=["both", "keys", "usage"],
 )
 def test_a_frozen_or_dead_store_is_named_and_the_service_recovers_by_itself(
-    own_home: Path, redis_server: RedisServer, stores: tuple[str, ...], named: str
+    own_home: Path, redis_server: RedisServer, stores: tuple[str, ...], reported: str
 ) -> None:
     with on_redis(own_home, redis_server, *stores) as live:
         redis_server.freeze()
-        assert_data_refused(live, named)
+        assert_data_refused(live, reported)
         assert_degraded(live, set(stores))
         redis_server.thaw()
         until(live, ENTITY, 200, SANDBOX)
         until(live, "/v1/status", 200)
 
         redis_server.kill()
-        assert_data_refused(live, named)
+        assert_data_refused(live, reported)
         assert_degraded(live, set(stores))
         redis_server.start()
         until(live, ENTITY, 200, SANDBOX)

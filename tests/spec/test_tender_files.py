@@ -16,11 +16,11 @@ from tests.spec.tender_inputs import market as market
 
 @pytest.mark.rule("ADP-1")
 def test_every_kind_of_file_gives_the_releases_in_it_and_no_others(market: PaidCaller) -> None:
-    found: dict[str, set[str]] = {name: set() for name in FILES}
+    served: dict[str, set[str]] = {name: set() for name in FILES}
     for row in market.tenders():
         name = without_mark(row["source_ref"]).removeprefix("portal-za:").partition("#")[0]
-        found[name].add(row["release_id"])
-    assert found == {name: ids for name, (_, ids) in FILES.items()}
+        served[name].add(row["release_id"])
+    assert served == {name: ids for name, (_, ids) in FILES.items()}
 
 
 def test_every_encoding_is_decoded(market: PaidCaller) -> None:
@@ -30,7 +30,7 @@ def test_every_encoding_is_decoded(market: PaidCaller) -> None:
 
 @pytest.mark.rule("PROV-2")
 @pytest.mark.parametrize(
-    ("ocid", "place"),
+    ("ocid", "location"),
     [
         ("package-b", "package.json#releases[1]"),
         ("list-b", "list.json#[1]"),
@@ -42,8 +42,8 @@ def test_every_encoding_is_decoded(market: PaidCaller) -> None:
         ("zip-b", "archive.zip#two.jsonl: line 1"),
     ],
 )
-def test_source_ref_says_where_in_which_file(market: PaidCaller, ocid: str, place: str) -> None:
-    assert without_mark(market.tender(ocid)["source_ref"]) == f"portal-za:{place}"
+def test_source_ref_says_where_in_which_file(market: PaidCaller, ocid: str, location: str) -> None:
+    assert without_mark(market.tender(ocid)["source_ref"]) == f"portal-za:{location}"
 
 
 # Corrections

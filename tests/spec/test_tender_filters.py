@@ -111,18 +111,18 @@ def test_every_pair_of_filters_matches_a_simple_reference(market: PaidCaller) ->
     every = {country: market.tenders(country=country) for country in ("ZA", "KE")}
     ids = {row["buyer_service_id"] for row in every["ZA"]} - {None}
     assert len(ids) == 1
-    seen = 0
+    matched = 0
     for (name, value, passes), (other, second, also) in combinations(CASES, 2):
         if name == other:
             continue
-        asked = {name: value or min(ids).lower(), other: second or min(ids)}
+        query = {name: value or min(ids).lower(), other: second or min(ids)}
         for country, rows in every.items():
             expected = [row for row in rows if passes(row) and also(row)]
-            body = market.get("/v1/tenders", country=country, limit=10000, **asked)
-            assert body["data"] == expected, asked
-            assert {name: body["filters"][name] for name in asked} == asked
-            seen += bool(expected)
-    assert seen > 70
+            body = market.get("/v1/tenders", country=country, limit=10000, **query)
+            assert body["data"] == expected, query
+            assert {name: body["filters"][name] for name in query} == query
+            matched += bool(expected)
+    assert matched > 70
 
 
 @pytest.mark.parametrize("limit", [1, 4])
@@ -136,16 +136,16 @@ def test_every_pair_of_filters_matches_a_simple_reference(market: PaidCaller) ->
 )
 def test_pages_of_a_filtered_list_add_up_to_the_list(market: PaidCaller, filters: Json, limit: int) -> None:
     whole = market.tenders(**filters)
-    pages = list(market.walk(limit=limit, **filters))
+    pages = list(market.pages(limit=limit, **filters))
     assert [row for page in pages for row in page["data"]] == whole
     assert len(whole) > 2
     other = market.refused("/v1/tenders", limit=1, cursor=pages[0]["next_cursor"])
     assert (other["status"], other["parameter"]) == (400, "cursor")
     renamed = {{"to": "to_date"}.get(name, name): value for name, value in filters.items()}
     renamed |= {"min_value": 1000} if "min_value" in filters else {}
-    walked = market.walk_with_tool("search_tenders", limit=limit, **renamed)
+    tool_pages = market.pages_by_tool("search_tenders", limit=limit, **renamed)
     both = [row for country in ("ZA", "KE") for row in market.tenders(country=country, **filters)]
-    assert sorted(keys([row for page in walked for row in page["data"]])) == sorted(keys(both))
+    assert sorted(keys([row for page in tool_pages for row in page["data"]])) == sorted(keys(both))
 
 
 @pytest.mark.rule("TEND-7")
@@ -168,10 +168,10 @@ def test_a_compact_row_has_its_deadline_and_the_beginning_of_its_description(mar
 
 def test_a_locked_view_filters_only_earlier_releases(market: PaidCaller) -> None:
     for filters in ({"status": "active"}, {"to": "2024-12-31", "min_value": "1"}, {"buyer": CITY["name"]}):
-        shown = market.get("/at/2024-06-10/v1/tenders", limit=10000, **filters)["data"]
+        served = market.get("/at/2024-06-10/v1/tenders", limit=10000, **filters)["data"]
         expected = [row for row in market.tenders(**filters) if row["release_date"][:10] <= "2024-06-10"]
-        assert keys(shown) == keys(expected)
-        assert shown
+        assert keys(served) == keys(expected)
+        assert served
 
 
 def test_a_filter_without_matches_says_so(market: PaidCaller) -> None:

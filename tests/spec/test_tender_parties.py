@@ -111,7 +111,7 @@ def sid(caller: PaidCaller, number: str) -> str:
     return str(row["service_id"])
 
 
-def named(caller: PaidCaller, name: str, role: str = "supplier") -> list[dict[str, Any]]:
+def rows_named(caller: PaidCaller, name: str, role: str = "supplier") -> list[dict[str, Any]]:
     return [row for row in caller.parties() if (row["name"], row["role"]) == (name, role)]
 
 
@@ -120,12 +120,12 @@ def test_a_row_has_every_field(market: PaidCaller) -> None:
     rows = market.parties()
     assert rows
     assert all(set(row) == FIELDS for row in rows)
-    row = next(r for r in named(market, "Second Sample Supplies (Pty) Ltd") if r["identifier"])
+    row = next(r for r in rows_named(market, "Second Sample Supplies (Pty) Ltd") if r["identifier"])
     del row["observed_at"]
     row["source_ref"] = without_mark(row["source_ref"])
-    (found,) = market.get("/v1/crosswalk", id_type="registry", id_value="1899/999009/07")["data"]
+    (match,) = market.get("/v1/crosswalk", id_type="registry", id_value="1899/999009/07")["data"]
     assert row == {
-        "service_id": found["service_id"],
+        "service_id": match["service_id"],
         "name": "Second Sample Supplies (Pty) Ltd",
         "role": "supplier",
         "country": "ZA",
@@ -166,14 +166,14 @@ def test_numbers_that_a_portal_published_are_served_on_every_tier(market: PaidCa
 def test_a_party_is_resolved_by_lei_registry_number_or_name(
     market: PaidCaller, name: str, number: str, method: str, evidence: str
 ) -> None:
-    (row,) = named(market, name)
+    (row,) = rows_named(market, name)
     assert (row["service_id"], row["match_method"]) == (sid(market, number), method)
     assert row["org_evidence"] == evidence
 
 
 @pytest.mark.rule("ENT-3")
 def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifier_decides(market: PaidCaller):
-    rows = named(market, "Twin Baobab Trading Ltd")
+    rows = rows_named(market, "Twin Baobab Trading Ltd")
     assert {(row["service_id"], row["match_method"]) for row in rows} == {
         (None, None),
         (sid(market, TWIN_ONE), "lei"),
@@ -182,7 +182,7 @@ def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifie
 
 @pytest.mark.rule("ENT-3")
 def test_a_name_of_another_country_resolves_to_nobody(market: PaidCaller) -> None:
-    (row,) = [r for r in named(market, "Thornveld Breweries (Pty) Ltd") if r["country"] == "KE"]
+    (row,) = [r for r in rows_named(market, "Thornveld Breweries (Pty) Ltd") if r["country"] == "KE"]
     assert (row["service_id"], row["match_method"]) == (None, None)
 
 
@@ -194,9 +194,9 @@ def test_an_lei_without_a_record_or_with_a_sole_proprietor_proves_nothing(market
 
 
 def test_releases_are_counted_by_name_and_role(market: PaidCaller) -> None:
-    (row,) = named(market, "Unheard Of Holdings Limited")
+    (row,) = rows_named(market, "Unheard Of Holdings Limited")
     assert (row["release_count"], row["first_seen"], row["last_seen"]) == (2, "2025-06-04", "2025-06-05")
-    (buyer,) = [r for r in named(market, CITY["name"], "buyer") if r["country"] == "ZA"]
+    (buyer,) = [r for r in rows_named(market, CITY["name"], "buyer") if r["country"] == "ZA"]
     assert buyer["release_count"] == sum("buyer" in r and r["buyer"] == CITY for r in RELEASES)
 
 

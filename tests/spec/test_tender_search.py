@@ -30,18 +30,18 @@ def test_the_tool_pages_through_every_country_newest_first(
     assert len({row["country"] for row in rows}) > 1
     rows.sort(key=lambda row: (row["ocid"], row["release_id"], row["country"]))
     rows.sort(key=lambda row: row["release_date"].rstrip("Z"), reverse=True)
-    walked = []
-    for page in market.walk_with_tool("search_tenders", limit=limit, **filters):
+    paged = []
+    for page in market.pages_by_tool("search_tenders", limit=limit, **filters):
         assert page["filters"]["country"] is None
-        walked += page["data"]
+        paged += page["data"]
         assert page["truncated"] == (page["next_cursor"] is not None)
-    assert [(r["country"], r["ocid"], r["release_id"]) for r in walked] == [
+    assert [(r["country"], r["ocid"], r["release_id"]) for r in paged] == [
         (r["country"], r["ocid"], r["release_id"]) for r in rows
     ]
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "matches"),
     [
         ("roller", lambda n: n % 4 == 0),
         ("GRADER", lambda n: n % 4 != 0),
@@ -52,10 +52,12 @@ def test_the_tool_pages_through_every_country_newest_first(
         ("roa", lambda n: False),
     ],
 )
-def test_a_search_finds_the_releases_that_have_every_word(market: PaidCaller, query: str, found: Any) -> None:
+def test_a_search_finds_the_releases_that_have_every_word(
+    market: PaidCaller, query: str, matches: Any
+) -> None:
     failed, body = market.tool("search_tenders", query=query, limit=10000)
     assert not failed
-    expected_ocids = {f"ocds-test-spread-{n:02}" for n in range(60) if found(n)}
+    expected_ocids = {f"ocds-test-spread-{n:02}" for n in range(60) if matches(n)}
     ocids = [row["ocid"] for row in body["data"] if row["ocid"] != "ocds-test-complete"]
     assert set(ocids) == expected_ocids
     assert len(ocids) == len(expected_ocids)
@@ -77,16 +79,16 @@ def test_a_process_can_be_paged_and_its_cursor_is_bound_to_it(plain_desk: Desk) 
     plain_desk.publish()
     with plain_desk.serve() as caller:
         key = caller.server.key("sample")
-        found, address = [], "/v1/tenders?ocid=ocds-test-long&limit=2"
+        ids, address = [], "/v1/tenders?ocid=ocds-test-long&limit=2"
         body = caller.server.get(address, key).json()
         other = caller.server.get(f"/v1/tenders?cursor={body['next_cursor']}", key)
         assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
         while True:
-            found += [row["release_id"] for row in body["data"]]
+            ids += [row["release_id"] for row in body["data"]]
             if body["next_cursor"] is None:
                 break
             body = caller.server.get(f"{address}&cursor={body['next_cursor']}", key).json()
-        assert found == [f"long-{n}" for n in (4, 3, 2, 1, 0)]
+        assert ids == [f"long-{n}" for n in (4, 3, 2, 1, 0)]
 
 
 @pytest.mark.deep

@@ -53,8 +53,8 @@ def test_a_figure_in_another_currency_than_the_heading_has_its_unit_beside_it(tm
     assert revenue.split() == ["revenue", "2,020", "2,019", "2,018", "USD"]
     assert profit.split() == ["profit", "7", "7", "7", "USD"]
     with LiveServer(home) as live:
-        found = live.http.get("/search?q=Two+Moneys+Ltd", follow_redirects=True).text
-        page = live.http.get(re.search(r"/company/DC[0-9A-F]{24}", found)[0]).text  # type: ignore[index]
+        hits = live.http.get("/search?q=Two+Moneys+Ltd", follow_redirects=True).text
+        page = live.http.get(re.search(r"/company/DC[0-9A-F]{24}", hits)[0]).text  # type: ignore[index]
     table = page.split('class="statement"')[1]
     cells = [table.split(f'value="{figure}"')[1].split("</td>")[0] for figure in (2018000, 2020000)]
     assert ["USD</span>" in cell for cell in cells] == [True, False]
@@ -81,15 +81,15 @@ LISTS = [("editions",), ("keys", "list"), ("domains", "list"), ("sources",)]
 @pytest.mark.parametrize("command", [*READING, ("backup", "{tmp}/saved"), ("keys", "revoke", "k")])
 def test_a_mistyped_home_is_an_error_and_not_a_new_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
     home = tmp_path / "mistyped"
-    told = run(home, *(part.format(tmp=tmp_path) for part in command))
-    assert "Traceback" not in told.stderr
+    done = run(home, *(part.format(tmp=tmp_path) for part in command))
+    assert "Traceback" not in done.stderr
     assert not home.exists()
     if command not in (("settings",), ("collect", "--dry-run")):
-        assert f"HOME ({home}) does not exist" in told.stdout + told.stderr
-        assert told.returncode == (0 if command in LISTS else 1), told.stdout
+        assert f"HOME ({home}) does not exist" in done.stdout + done.stderr
+        assert done.returncode == (0 if command in LISTS else 1), done.stdout
 
 
-def asked_for_status(home: Path) -> None:
+def create_empty_key_store(home: Path) -> None:
     """Create a key store as a server leaves it that was only asked for its status: without records."""
 
     async def ask() -> None:
@@ -106,7 +106,7 @@ def asked_for_status(home: Path) -> None:
 def test_reading_commands_create_nothing(tmp_path: Path, sample_home: Path, command: tuple[str, ...]):
     (tmp_path / "empty").mkdir()
     copied = Path(shutil.copytree(sample_home, tmp_path / "copied"))
-    asked_for_status(copied)
+    create_empty_key_store(copied)
     for home in (tmp_path / "empty", copied):
         before = sorted(home.rglob("*"))
         assert "Traceback" not in run(home, *command).stderr

@@ -103,19 +103,19 @@ def test_every_operation_has_a_question() -> None:
 
 
 def ask(live: LiveServer, key: str, operation: Operation, question: dict[str, str], **more: str) -> Any:
-    given = {**question, **more}
+    query = {**question, **more}
     path = operation.path
-    for name in [name for name in given if f"{{{name}}}" in path]:
-        path = path.replace(f"{{{name}}}", given.pop(name))
-    return live.body(path, key, **given)
+    for name in [name for name in query if f"{{{name}}}" in path]:
+        path = path.replace(f"{{{name}}}", query.pop(name))
+    return live.body(path, key, **query)
 
 
 def tool(live: LiveServer, key: str, operation: Operation, question: dict[str, str], **more: Any) -> Any:
-    given = {
+    arguments = {
         name: value.split(",") if operation.parameters[name].kind.schema()["type"] == "array" else value
         for name, value in {**question, **more}.items()
     }
-    names = {operation.tool_names.get(name, name): value for name, value in given.items()}
+    names = {operation.tool_names.get(name, name): value for name, value in arguments.items()}
     result = live.call(operation.tool or "", key, names)
     assert not result.get("isError"), result
     return result["structuredContent"]
@@ -154,10 +154,10 @@ def most(operation: Operation, limit: int) -> int:
 
 def limits(total: int) -> list[int]:
     """Around the count, around the maximum, and far above both."""
-    wanted = {1, total, CEILING + 1}
+    values = {1, total, CEILING + 1}
     if ALL_ROUNDS:
-        wanted |= {2, total - 1, total + 1, CEILING - 1, CEILING, 10 * CEILING, 10**9}
-    return sorted(limit for limit in wanted if limit > 0)
+        values |= {2, total - 1, total + 1, CEILING - 1, CEILING, 10 * CEILING, 10**9}
+    return sorted(limit for limit in values if limit > 0)
 
 
 @pytest.mark.rule("ENV-2")
@@ -170,11 +170,11 @@ def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
     operation: Operation,
     question: dict[str, str],
 ) -> None:
-    asked_for_all = {"limit": str(most(operation, 1_000_000))} if "limit" in operation.query else {}
-    whole = ask(everything, paid, operation, question, **asked_for_all)
+    no_limit = {"limit": str(most(operation, 1_000_000))} if "limit" in operation.query else {}
+    whole = ask(everything, paid, operation, question, **no_limit)
     every = whole[operation.rows_under]
     while cursor := whole.get("next_cursor"):
-        whole = ask(everything, paid, operation, question, **asked_for_all, cursor=cursor)
+        whole = ask(everything, paid, operation, question, **no_limit, cursor=cursor)
         every += whole[operation.rows_under]
     total = len(every)
     assert whole["truncated"] is False
@@ -246,9 +246,9 @@ def test_pages_add_up_to_one_answer_and_all_but_the_last_are_truncated(
 
 def test_a_search_without_a_match_for_all_words_is_not_truncated(live: LiveServer, paid: str):
     (operation,) = [o for o in operations() if o.name == "search_tenders"]
-    found = tool(live, paid, operation, {"query": "road maintenance"})
+    hits = tool(live, paid, operation, {"query": "road maintenance"})
     none = tool(live, paid, operation, {"query": "road zzyzx"})
-    assert found["count"]
+    assert hits["count"]
     assert (none["count"], none["truncated"], none["next_cursor"]) == (0, False, None)
 
 
@@ -288,24 +288,26 @@ def measures(live: LiveServer, key: str, sku: str) -> dict[str, Any]:
 
 @pytest.mark.rule("QUAL-2")
 def test_quality_counts_the_facts_and_releases_that_are_served(everything: LiveServer, paid: str) -> None:
-    entities = {row["key"][0] for row in walk(everything, paid, "/v1/changes?dataset=entities&limit=1000")}
+    entities = {
+        row["key"][0] for row in all_rows(everything, paid, "/v1/changes?dataset=entities&limit=1000")
+    }
     facts = sum(
         everything.get(f"/v1/fundamentals/{service_id}?vintages=all", paid).json()["count"]
         for service_id in entities
     )
-    found = measures(everything, paid, "AF-FUND")
-    assert found["facts"] == facts
-    assert found["facts_in_ledger"] > facts, "comparatives repeat, and one is of low confidence"
+    by_measure = measures(everything, paid, "AF-FUND")
+    assert by_measure["facts"] == facts
+    assert by_measure["facts_in_ledger"] > facts, "comparatives repeat, and one is of low confidence"
     releases = sum(
         everything.get(f"/v1/tenders?country={country}&limit=100000", paid).json()["count"]
         for country in ("ZA", "KE", "NG")
     )
-    found = measures(everything, paid, "AF-TENDER")
-    assert found["releases"] == releases
-    assert found["releases_in_ledger"] == releases + 1, "one was corrected"
+    by_measure = measures(everything, paid, "AF-TENDER")
+    assert by_measure["releases"] == releases
+    assert by_measure["releases_in_ledger"] == releases + 1, "one was corrected"
 
 
-def walk(live: LiveServer, key: str, path: str) -> list[Any]:
+def all_rows(live: LiveServer, key: str, path: str) -> list[Any]:
     page = live.get(path, key).json()
     rows = list(page["data"])
     while page["next_cursor"]:

@@ -16,7 +16,7 @@ TABLE = "Country Name,Country Code,Year,Value\nS,ZAF,2019,1\n"
 PERSON = "Zebulon Quentin Marchbanks"
 
 
-def named_release() -> str:
+def release_naming_a_person() -> str:
     return json.dumps(package(release("one", parties=[party("p", PERSON, "supplier")])))
 
 
@@ -28,7 +28,7 @@ def ingest_some(desk: Desk) -> None:
     desk.ingest("worldbank", "NY.GDP.MKTP.CD.csv", TABLE)
     desk.ingest("worldbank", "NY.GDP.MKTP.CD.csv", TABLE + "S,ZAF,2020,2\n")
     desk.ingest("worldbank", "again.csv", TABLE)
-    desk.ingest("portal-za", "za.json", named_release())
+    desk.ingest("portal-za", "za.json", release_naming_a_person())
 
 
 @pytest.mark.rule("VLT-1", "VLT-3")
@@ -63,7 +63,7 @@ def test_files_that_name_people_are_kept_as_hashes_and_replay_says_so(plain_desk
 def test_with_a_key_files_that_name_people_are_encrypted_and_removed_in_time(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.settings["vault_key"] = KEY
-    desk.ingest("portal-za", f"{PERSON}.json", named_release())
+    desk.ingest("portal-za", f"{PERSON}.json", release_naming_a_person())
     (sealed,) = objects(desk)
     assert (sealed.suffix, sealed.stat().st_mode & 0o777) == (".enc", 0o600)
     for path in desk.home.rglob("*"):
@@ -104,9 +104,9 @@ def test_every_damaged_byte_is_found_and_its_file_named(plain_desk: Desk) -> Non
         whole = path.read_bytes()
         for damaged in (whole[:-1], whole + b"x", whole[:20] + bytes([whole[20] ^ 1]) + whole[21:], b""):
             path.write_bytes(damaged)
-            found = desk.command("vault", "verify")
+            done = desk.command("vault", "verify")
             source = "portal-za" if path.suffix == ".rows" else "worldbank NY.GDP.MKTP.CD.csv"
-            assert (found.returncode, source in found.stderr) == (1, True), found
+            assert (done.returncode, source in done.stderr) == (1, True), done
         path.unlink()
         assert "is missing" in desk.command("vault", "verify").stderr
         path.write_bytes(whole)
@@ -115,8 +115,8 @@ def test_every_damaged_byte_is_found_and_its_file_named(plain_desk: Desk) -> Non
     lines = journal.read_bytes().splitlines(keepends=True)
     for altered in (lines[1:], [lines[0].replace(b"worldbank", b"worldbanc"), *lines[1:]], lines[::-1]):
         journal.write_bytes(b"".join(altered))
-        found = desk.command("vault", "verify")
-        assert (found.returncode, "of the journal" in found.stderr) == (1, True), found
+        done = desk.command("vault", "verify")
+        assert (done.returncode, "of the journal" in done.stderr) == (1, True), done
     journal.write_bytes(b"".join(lines)[:-9])
     assert desk.command("vault", "verify").returncode == 0, "a line that a crash cut short is nobody's"
     desk.ingest("worldbank", "NY.GDP.MKTP.CD.csv", TABLE + "S,ZAF,2020,2\nS,ZAF,2021,3\n")

@@ -43,8 +43,8 @@ def test_kept_editions_are_withdrawn_only_with_everywhere(plain_desk: Desk) -> N
         }
         assert codes == {good: 200, worse: 410}
         assert [row["release_id"] for row in caller.tenders(country="ZA")] == ["good-1"]
-        gone = caller.get("/v1/changes", since=worse, dataset="tenders")["data"]
-        assert [(row["change"], row["row"]) for row in gone] == [("removed", None)]
+        removed = caller.get("/v1/changes", since=worse, dataset="tenders")["data"]
+        assert [(row["change"], row["row"]) for row in removed] == [("removed", None)]
     rolled = desk.command("editions", "rollback", worse)
     assert (rolled.returncode, "withdrawn everywhere" in rolled.stderr) == (1, True)
 
@@ -97,16 +97,16 @@ def test_rows_that_another_file_has_too_stay_and_name_that_file(desk: Desk) -> N
         ("copy.json", True),
     ]
     desk.publish()
-    for withdrawn, left in (("ocds.json", "records.json"), ("records.json", "copy.json")):
+    for withdrawn, remaining in (("ocds.json", "records.json"), ("records.json", "copy.json")):
         done = desk.command("withdraw", "portal-za", withdrawn, "--reason", "replaced")
         assert done.returncode == 0, done.stderr
         desk.publish()
-        (file,) = [row for row in listed if row["file"] == left]
+        (file,) = [row for row in listed if row["file"] == remaining]
         with desk.serve() as caller:
             rows = caller.tenders(country="ZA")
         assert {row["observed_at"] for row in rows} == {file["observed_at"]}
         assert {row["source_ref"].partition("#")[0] for row in rows} == {
-            f"portal-za:{left}@{file['sha256'][:8]}"
+            f"portal-za:{remaining}@{file['sha256'][:8]}"
         }
         assert len(rows) == 3
     assert desk.command("vault", "verify").returncode == 0
@@ -135,7 +135,7 @@ def test_a_restored_home_remembers_withdrawals(plain_desk: Desk, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     deep_after(
         3,
         [
@@ -148,12 +148,12 @@ def test_a_restored_home_remembers_withdrawals(plain_desk: Desk, tmp_path: Path)
     ),
 )
 def test_a_withdrawal_that_matches_nothing_is_refused(
-    plain_desk: Desk, arguments: tuple[str, ...], said: str
+    plain_desk: Desk, arguments: tuple[str, ...], message: str
 ) -> None:
     plain_desk.ingest("portal-za", "a.json", package(release("a")))
     refused = plain_desk.command("withdraw", "portal-za", *arguments)
     assert refused.returncode != 0
-    assert said in refused.stderr
+    assert message in refused.stderr
     assert "capture 1" not in plain_desk.command("ledger", "captures").stderr
     assert plain_desk.publish().split("-")[1] == "00001"
 
@@ -170,30 +170,32 @@ def test_an_organisation_keeps_its_id_after_its_first_identifier_is_withdrawn(
         f"confidence\n{cik},revenue,5,ZAR,2023-01-01,2023-12-31,FY,2024-03-01,report,p. 1,0.99\n"
     )
 
-    def held() -> tuple[str, list[str], int]:
+    def identifiers() -> tuple[str, list[str], int]:
         """The id of the single issuer, the kinds of its identifiers, and how many have the LEI."""
         with LiveServer(home) as server:
             key = server.key("starter")
             (row,) = server.get("/v1/issuers", key).json()["data"]
-            found = server.get(f"/v1/crosswalk?id_type=lei&id_value={lei('ROADS')}", key).json()
+            crosswalk = server.get(f"/v1/crosswalk?id_type=lei&id_value={lei('ROADS')}", key).json()
             kinds = server.get(f"/v1/crosswalk/{row['service_id']}", key).json()["data"]
-        return row["service_id"], [one["id_type"] for one in kinds], found["count"]
+        return row["service_id"], [one["id_type"] for one in kinds], crosswalk["count"]
 
     publish_files(home, ("identifiers", links), ("filings", figures))
-    issued, *before = held()
+    issued, *before = identifiers()
     assert before == [["lei", "registry"], 1]
     succeed(home, "withdraw", "identifiers", links.name, "--everywhere", "--reason", "wrong")
     succeed(home, "publish")
-    assert held() == (issued, ["registry"], 0)
+    assert identifiers() == (issued, ["registry"], 0)
 
 
 @pytest.mark.rule("GATE-4", "ING-9")
 def test_a_file_named_after_a_withheld_person_is_found_by_its_number(plain_desk: Desk) -> None:
     desk = plain_desk
-    named = release(
+    content = release(
         "a", parties=[{"id": "p", "name": "Nelson Francisco Vera Quintana", "roles": ["supplier"]}]
     )
-    assert desk.ingest("portal-za", "award-nelson-francisco-vera-quintana-1.json", package(named))["withheld"]
+    assert desk.ingest("portal-za", "award-nelson-francisco-vera-quintana-1.json", package(content))[
+        "withheld"
+    ]
     refused = desk.command(
         "withdraw", "portal-za", "award-nelson-francisco-vera-quintana-1.json", "--reason", "wrong"
     )

@@ -29,11 +29,11 @@ class Witness:
     """Cosigns checkpoints of one log that only grows."""
 
     def __init__(
-        self, log_key: str = "", says: str = "", twist: Callable[[str], str] = lambda line: line
+        self, log_key: str = "", fixed_answer: str = "", twist: Callable[[str], str] = lambda line: line
     ) -> None:
         self.log_key, self.size, self.root = log_key, 0, hashlib.sha256().digest()
         self.answers: list[int] = []
-        self._says = says
+        self._fixed_answer = fixed_answer
         self._twist = twist
         self._key = Ed25519PrivateKey.generate()
         self.public = self._key.public_key().public_bytes_raw()
@@ -42,10 +42,10 @@ class Witness:
         self.vkey = f"witness.example+{self.hash.hex()}+{key}"
 
     def add_checkpoint(self, body: str) -> tuple[int, str]:
-        if self._says == "silent":
+        if self._fixed_answer == "silent":
             time.sleep(20)
-        if self._says:
-            return 200, self._says
+        if self._fixed_answer:
+            return 200, self._fixed_answer
         head, _, note = body.partition("\n\n")
         old, *proof = head.split("\n")
         _, size, root = opened_checkpoint(note.encode(), self.log_key)
@@ -133,8 +133,8 @@ def test_a_witness_cosigns_the_log_as_it_grows(plain_desk: Desk, tmp_path: Path)
         shorter.size, shorter.root = 1, b"another past".ljust(32)
         with shorter.serve() as other:
             desk.settings["log_witnesses"] = other
-            said = desk.command("publish")
-    assert (said.returncode, shorter.answers) == (0, [409, 422])
+            done = desk.command("publish")
+    assert (done.returncode, shorter.answers) == (0, [409, 422])
     assert checkpoint.read_bytes() == cosigned
 
 
@@ -170,9 +170,9 @@ def with_spare_bits_set(line: str) -> str:
 def test_a_missing_or_wrong_witness_stops_nothing(plain_desk: Desk) -> None:
     desk = plain_desk
     wrong = [
-        Witness(says="silent"),
-        Witness(says="— x " + "A" * 20_000),
-        Witness(says="— witness.example AA==\n"),
+        Witness(fixed_answer="silent"),
+        Witness(fixed_answer="— x " + "A" * 20_000),
+        Witness(fixed_answer="— witness.example AA==\n"),
     ]
     with (
         wrong[0].serve() as one,
@@ -183,11 +183,11 @@ def test_a_missing_or_wrong_witness_stops_nothing(plain_desk: Desk) -> None:
         others = [f"{address} {wrong[0].vkey}" for address in ("http://127.0.0.1:9", slow)]
         desk.settings["log_witnesses"] = ", ".join((one, two, three, *others))
         desk.ingest("portal-za", "a.json", package(release("a")))
-        said = desk.command("publish")
-    assert said.returncode == 0, said.stderr
-    assert said.stderr.count("no cosignature of witness.example") == 5, said.stderr
-    assert "more than 16384 bytes" in said.stderr
-    assert said.stderr.count("no answer in 5 s") == 2, said.stderr
+        done = desk.command("publish")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("no cosignature of witness.example") == 5, done.stderr
+    assert "more than 16384 bytes" in done.stderr
+    assert done.stderr.count("no answer in 5 s") == 2, done.stderr
     checkpoint = (desk.home / "editions" / "log" / "checkpoint").read_bytes()
     assert opened_checkpoint(checkpoint, desk.command("editions", "key").stdout.strip())[1] == 1
     refused = run(desk.home, "publish", log_witnesses="https://witness.example x+1+y")

@@ -139,11 +139,11 @@ def test_fredapi_reads_an_annual_indicator_as_captured(live: LiveServer, key: st
     releases = client.get_series_all_releases(f"WDI:{GDP}:KEN")
     assert {at.date() for at in releases["realtime_start"]} <= set(CAPTURES)
     for day in CAPTURES:
-        known = {year: v for (iso3, year), v in expected(live, key, day).items() if iso3 == "KEN"}
+        values = {year: v for (iso3, year), v in expected(live, key, day).items() if iso3 == "KEN"}
         series = client.get_series(f"WDI:{GDP}:KEN", realtime_start=day, realtime_end=day)
-        assert {at.year for at in series.index} == known.keys()
+        assert {at.year for at in series.index} == values.keys()
         assert {at.year: v for at, v in series.dropna().items()} == {
-            year: v for year, v in known.items() if v is not None
+            year: v for year, v in values.items() if v is not None
         }
 
 

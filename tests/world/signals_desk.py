@@ -39,10 +39,6 @@ def observed(desk: Desk, key: str, known: date | None = None) -> Rows:
     return [json.loads(row, parse_int=Decimal, parse_float=Decimal) for row in rows]
 
 
-def told(rows: Rows, *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row[name] for name in names) for row in rows]
-
-
 def take(desk: Desk, source: str, name: str, content: str) -> None:
     path = desk.inbox / name
     path.write_text(content)

@@ -13,6 +13,7 @@ from sankofa.edition.format.macro import DayRange
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_series
 from sankofa.ledger.ingest import Summary
+from tests.live import columns_of
 from tests.patience import wait
 from tests.world.desk import Desk
 
@@ -59,7 +60,7 @@ def annual(desk: Desk) -> list[tuple[Any, ...]]:
 def series(desk: Desk, day: date = date(2030, 1, 1)) -> list[tuple[Any, ...]]:
     names = ("date", "value", "unit", "available_at", "vintage")
     found = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""), day)
-    return [tuple(row[name] for name in names) for row in found]
+    return columns_of(found, *names)
 
 
 @pytest.mark.rule("VINT-3")

@@ -10,6 +10,7 @@ import pytest
 
 from sankofa.derive.signals.contract import panels
 from tests.depth import deep_after
+from tests.live import columns_of
 from tests.spec.demand import released, releases
 from tests.spec.register import COLUMNS as LEI_COLUMNS
 from tests.spec.register import record, sid
@@ -24,7 +25,6 @@ from tests.world.signals_desk import (
     release,
     take,
     tenders,
-    told,
     won,
 )
 from tests.world.signals_desk import desk as desk
@@ -53,7 +53,7 @@ def as_json(told: dict[str, Any]) -> dict[str, Any]:
 def test_awards_are_counted_once_where_they_were_first_released(desk: Desk) -> None:
     tenders(desk, *map(as_json, AWARDS))
     rows = observed(desk, "tender-award-concentration")
-    assert told(
+    assert columns_of(
         rows,
         *("quarter", "closed_at", "award_count", "attributed_share", "supplier_count"),
         *("supplier_hhi", "top_supplier_share", "effective_suppliers", "repeat_winner_share"),
@@ -78,7 +78,7 @@ def test_a_quarter_appears_once_releases_were_captured_at_its_end(desk: Desk) ->
         tenders(desk, release("o9", str(day)), name=f"{day}.json")
         for key in ("public-buyer-concentration", "tender-award-concentration"):
             assert observed(desk, key)[0]["quarter"] == newest, (day, key)
-        months = told(observed(desk, "procurement-demand"), "month")
+        months = columns_of(observed(desk, "procurement-demand"), "month")
         assert (("2024-12",) in months) is (newest == "2024-Q4"), "a month likewise"
         assert ("2024-10",) in months
 
@@ -93,7 +93,7 @@ def test_unnamed_buyers_are_left_out_and_counted(desk: Desk) -> None:
         release("o4", "2024-03-31", buyer=PERSON),
         release("o5", "2024-04-01", buyer=PERSON),
     )
-    assert told(
+    assert columns_of(
         observed(desk, "public-buyer-concentration"),
         *("quarter", "tender_count", "attributed_share", "buyer_count"),
         *("buyer_hhi", "top_buyer_share", "effective_buyers"),
@@ -118,7 +118,7 @@ def test_issuers_have_a_row_for_the_awards_they_won(desk: Desk) -> None:
     columns = ("service_id", "tender_country", "quarter", "award_count", "buyer_count", "value_coverage")
     rows = observed(desk, "supplier-issuer-demand")
     alpha = sid(f"lei:{ALPHA}")
-    assert told(rows, *columns, "currency", "award_value") == [
+    assert columns_of(rows, *columns, "currency", "award_value") == [
         (alpha, "ZA", "2024-Q2", 1, None, 0, None, None),
         (alpha, "ZA", "2024-Q1", 4, 2, Decimal("0.75"), "USD", 5),
         (alpha, "ZA", "2024-Q1", 4, 2, Decimal("0.75"), "ZAR", 111),
@@ -172,7 +172,9 @@ def test_momentum_compares_with_values_known_on_the_day(desk: Desk) -> None:
         ("2024-09-30", "16", "i", "2024-10-20"),  # a second one in September
     ]
     take(desk, "series", "s.csv", SERIES + "".join(f"CPI.ZA,cpi,monthly,ZA,{','.join(r)}\n" for r in rows))
-    found = told(observed(desk, "macro-momentum"), "date", "known_at", "value", "momentum_1p", "momentum_3p")
+    found = columns_of(
+        observed(desk, "macro-momentum"), "date", "known_at", "value", "momentum_1p", "momentum_3p"
+    )
     assert found == [
         ("2024-09-30", "2024-10-20", 16, None, None),
         ("2024-09-15", "2024-10-15", 15, None, None),  # three before is withdrawn
@@ -198,7 +200,7 @@ def test_quarters_and_years_are_periods_and_days_and_weeks_are_not(desk: Desk) -
     ]
     take(desk, "series", "s.csv", SERIES + "\n".join(rows) + "\n")
     columns = ("series", "frequency", "country", "date", "momentum_1p", "momentum_3p")
-    assert told(observed(desk, "macro-momentum"), *columns) == [
+    assert columns_of(observed(desk, "macro-momentum"), *columns) == [
         ("GDP.ZA", "quarterly", "ZA", "2023-12-31", None, Decimal("0.04")),
         ("GDP.ZA", "quarterly", "ZA", "2023-06-30", Decimal("0.01"), None),
         ("GDP.ZA", "quarterly", "ZA", "2023-03-31", None, None),

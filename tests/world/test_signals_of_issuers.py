@@ -5,9 +5,10 @@ from decimal import Decimal
 
 import pytest
 
+from tests.live import columns_of
 from tests.spec.register import sid
 from tests.world.desk import Desk
-from tests.world.signals_desk import ALPHA, BETA, figure, observed, take, told
+from tests.world.signals_desk import ALPHA, BETA, figure, observed, take
 from tests.world.signals_desk import desk as desk
 
 
@@ -25,7 +26,7 @@ def test_factors_are_the_metrics_of_every_year_with_its_current_figures(desk: De
     )
     columns = ("service_id", "period_end", "metric", "value", "available_at")
     alpha = sid(f"lei:{ALPHA}")
-    assert told(observed(desk, "fundamentals-factors"), *columns) == [
+    assert columns_of(observed(desk, "fundamentals-factors"), *columns) == [
         (alpha, "2023-12-31", "revenue_growth", -1, "2024-03-31"),
         (alpha, "2022-12-31", "revenue_growth", Decimal("0.5"), "2023-03-31"),
         (alpha, "2021-12-31", "net_margin", Decimal("0.15"), "2023-03-31"),
@@ -45,7 +46,7 @@ def test_quality_needs_its_inputs_and_three_margins(desk: Desk) -> None:
     ]
     desk.filings("alpha.csv", rows)
     columns = ("period_end", "accruals_ratio", "cash_conversion", "margin_volatility", "margin_years")
-    assert told(observed(desk, "fundamentals-quality"), *columns) == [
+    assert columns_of(observed(desk, "fundamentals-quality"), *columns) == [
         (
             "2023-12-31",
             Decimal("-0.1"),
@@ -63,7 +64,9 @@ def test_volatility_covers_five_years_at_most(desk: Desk) -> None:
     for year, profit in enumerate(reversed(margins), 2018):
         rows += [figure(ALPHA, "revenue", 100, year), figure(ALPHA, "profit", profit, year)]
     desk.filings("alpha.csv", rows)
-    found = told(observed(desk, "fundamentals-quality"), "period_end", "margin_volatility", "margin_years")
+    found = columns_of(
+        observed(desk, "fundamentals-quality"), "period_end", "margin_volatility", "margin_years"
+    )
     assert found[0] == ("2023-12-31", Decimal("0.01414213562"), 5)  # sqrt(2) / 100
     assert [row[0][:4] for row in found] == ["2023", "2022", "2021", "2020"]
 
@@ -92,7 +95,7 @@ def test_revisions_compare_the_latest_figure_with_the_first(desk: Desk) -> None:
     )
     rows = observed(desk, "fundamentals-revisions")
     columns = ("line_item", "vintages", "first_value", "latest_value", "revision_size", "direction")
-    assert told(rows, *columns, "first_available_at", "available_at") == [
+    assert columns_of(rows, *columns, "first_available_at", "available_at") == [
         ("capex", 2, 7, None, None, None, "2023-03-31", later),
         ("income_tax", 2, 0, 5, None, "up", "2023-03-31", later),
         ("profit", 3, 10, 10, 0, "none", "2023-03-31", last),
@@ -119,7 +122,7 @@ def test_persistence_counts_years_in_a_row(desk: Desk) -> None:
     desk.filings("alpha.csv", rows)
     columns = ("period_end", "years_held", "profit_years", "revenue_growth_years")
     alpha = [row for row in observed(desk, "issuer-persistence") if row["service_id"] == sid(f"lei:{ALPHA}")]
-    assert told(alpha, *columns) == [
+    assert columns_of(alpha, *columns) == [
         ("2023-12-31", 7, 2, None),
         ("2022-12-31", 6, 1, 2),
         ("2021-12-31", 5, None, 1),
