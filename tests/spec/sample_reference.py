@@ -13,7 +13,7 @@ import pytest
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
-from tests.world.reference import Told
+from tests.world.reference import FiledFigure
 
 SAMPLE = Path(str(files("sankofa").joinpath("sample")))
 TODAY = datetime.now(UTC).date()
@@ -55,17 +55,17 @@ def issuer(name: str) -> str:
 
 
 @cache
-def reports_of(name: str) -> tuple[Told, ...]:
+def reports_of(name: str) -> tuple[FiledFigure, ...]:
     """Every report of an issuer, read directly from the files of the sample."""
     return _from_companyfacts(name) if name.isdigit() else _from_filings(lei_of(name))
 
 
-def _from_filings(lei: str) -> tuple[Told, ...]:
+def _from_filings(lei: str) -> tuple[FiledFigure, ...]:
     reports = []
     for path in sorted((SAMPLE / "filings").glob("*.csv")):
         with path.open() as stream:
             reports += [
-                Told(
+                FiledFigure(
                     row["line_item"],
                     row["currency"],
                     date.fromisoformat(row["period_start"]) if row["period_start"] else None,
@@ -82,10 +82,10 @@ def _from_filings(lei: str) -> tuple[Told, ...]:
     return tuple(reports)
 
 
-def _from_companyfacts(number: str) -> tuple[Told, ...]:
+def _from_companyfacts(number: str) -> tuple[FiledFigure, ...]:
     whole = json.loads((SAMPLE / "companyfacts" / f"CIK{number}.json").read_text(), parse_float=Decimal)
     return tuple(
-        Told(
+        FiledFigure(
             f"{taxonomy}:{name}",
             unit,
             date.fromisoformat(row["start"]) if "start" in row else None,

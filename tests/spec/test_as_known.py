@@ -26,7 +26,7 @@ from tests.patience import wait
 from tests.real_inputs import Digits
 from tests.torture import ALL_ROUNDS, rounds
 from tests.world.desk import Desk, as_row
-from tests.world.reference import Told
+from tests.world.reference import FiledFigure
 from tests.world.test_metrics_point_in_time import TODAY, history
 
 ISSUERS = rounds(12, 12, here=4)
@@ -34,7 +34,7 @@ STARTER = Path(sankofa.__file__).parent / "starter" / "filings" / "companyfacts"
 PANELS = sorted(key for key, panel in panels().items() if panel.has_basis)
 RESTATED = service_id("ticker:JSE:RST")
 Rows = list[dict[str, Any]]
-Reported = list[tuple[str, Told]]
+Reported = list[tuple[str, FiledFigure]]
 
 
 class World(NamedTuple):
@@ -49,9 +49,11 @@ class World(NamedTuple):
         return sorted({service_id(name) for name, _ in self.told})
 
 
-def year(number: int, item: str, value: int, available: str) -> Told:
+def year(number: int, item: str, value: int, available: str) -> FiledFigure:
     start, end = date(number, 1, 1), date(number, 12, 31)
-    return Told(item, "ZAR", start, end, available, Decimal(value), date.fromisoformat(available), TODAY)
+    return FiledFigure(
+        item, "ZAR", start, end, available, Decimal(value), date.fromisoformat(available), TODAY
+    )
 
 
 def publish(folder: Path, told: Reported) -> Desk:

@@ -185,20 +185,22 @@ MCP = {"accept": "application/json, text/event-stream", "content-type": "applica
 def test_a_format_in_the_query_is_the_same_as_accept(
     server: LiveServer, paid_key: str, name: str, media_type: str
 ) -> None:
-    asked = server.get(f"{PATH}?limit=7&format={name}", paid_key)
-    accepted = server.get(f"{PATH}?limit=7", paid_key, accept=media_type)
-    assert asked.headers["content-type"] == accepted.headers["content-type"]
+    by_query = server.get(f"{PATH}?limit=7&format={name}", paid_key)
+    by_accept = server.get(f"{PATH}?limit=7", paid_key, accept=media_type)
+    assert by_query.headers["content-type"] == by_accept.headers["content-type"]
     if name == "arrow":
-        assert pyarrow.ipc.open_stream(io.BytesIO(asked.content)).read_all().num_rows == 7
+        assert pyarrow.ipc.open_stream(io.BytesIO(by_query.content)).read_all().num_rows == 7
     else:
-        assert len(asked.content) == len(accepted.content)
-    assert asked.headers["etag"] != accepted.headers["etag"]
-    link = asked.headers["link"]
+        assert len(by_query.content) == len(by_accept.content)
+    assert by_query.headers["etag"] != by_accept.headers["etag"]
+    link = by_query.headers["link"]
     assert f"format={name}" in link, "the next page comes in the same form"
-    again = server.get(f"{PATH}?limit=7&format={name}", paid_key, **{"if-none-match": asked.headers["etag"]})
+    again = server.get(
+        f"{PATH}?limit=7&format={name}", paid_key, **{"if-none-match": by_query.headers["etag"]}
+    )
     assert again.status_code == 304
     head = server.http.head(f"{PATH}?limit=7&format={name}", headers={"x-api-key": paid_key})
-    assert head.headers["content-type"] == asked.headers["content-type"]
+    assert head.headers["content-type"] == by_query.headers["content-type"]
     assert head.content == b""
 
 
@@ -264,10 +266,10 @@ def test_the_preflight_of_an_allowed_page_lists_allowed_headers(open_to_app: Liv
 def test_every_answer_to_an_allowed_page_may_be_read_with_its_header_fields(open_to_app: LiveServer) -> None:
     key = "sankofa-sandbox"
     good = open_to_app.get(PATH, key, origin=APP)
-    held = open_to_app.get(PATH, key, origin=APP, **{"if-none-match": good.headers["etag"]})
+    unchanged = open_to_app.get(PATH, key, origin=APP, **{"if-none-match": good.headers["etag"]})
     answers = {
         200: good,
-        304: held,
+        304: unchanged,
         400: open_to_app.get(f"{PATH}?nothing=1", key, origin=APP),
         401: open_to_app.get(PATH, "wrong", origin=APP),
         402: open_to_app.get("/v1/changes", key, origin=APP),

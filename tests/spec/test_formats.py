@@ -142,9 +142,9 @@ def test_arrow_has_the_rows_of_json(
         rows = tabular(operation, rows, table.column_names)
         if rows:
             assert sorted(table.column_names) == sorted(rows[0])
-        found = table.to_pylist()
-        assert len(found) == len(rows)
-        for line, row in zip(found, rows, strict=True):
+        lines = table.to_pylist()
+        assert len(lines) == len(rows)
+        for line, row in zip(lines, rows, strict=True):
             for name, value in row.items():
                 assert arrow_text(line[name]) == arrow_value(value, line[name]), name
         assert envelope_fields(answer) == expected(body)
@@ -223,13 +223,13 @@ def test_formats_are_compressed_and_repeatable(
 
 @every("form", [CSV, ARROW])
 def test_every_format_can_be_paged(server: LiveServer, paid_key: str, form: str) -> None:
-    path, walked = "/v1/tenders?limit=40", 0
+    path, count = "/v1/tenders?limit=40", 0
     while path:
         answer = server.get(path, paid_key, accept=form)
-        walked += int(answer.headers["X-Count"])
+        count += int(answer.headers["X-Count"])
         path = answer.links["next"]["url"] if "next" in answer.links else ""
         assert bool(path) is ("X-Next-Cursor" in answer.headers)
-    assert walked == server.get("/v1/tenders?limit=10000", paid_key).json()["count"]
+    assert count == server.get("/v1/tenders?limit=10000", paid_key).json()["count"]
 
 
 @every(

@@ -18,7 +18,7 @@ from tests.foreign import foreign
 from tests.live import LiveServer
 from tests.spec.test_as_known import Reported, World, body, publish, refused, year
 from tests.torture import rounds
-from tests.world.reference import Told
+from tests.world.reference import FiledFigure
 from tests.world.signals_desk import SERIES, take
 from tests.world.test_metrics_point_in_time import history
 
@@ -32,7 +32,7 @@ METRICS = ("net_margin", "revenue_growth", "return_on_assets")
 PERIOD = "from=2018-01-15&to=2021-06-30"
 
 
-def plain(number: int, chance: random.Random) -> Iterator[Told]:
+def plain(number: int, chance: random.Random) -> Iterator[FiledFigure]:
     """Revenue of six years, some of it restated, without contradictions."""
     for calendar_year in range(2014, 2020):
         filed = date(calendar_year + 1, chance.randrange(1, 7), 15)

@@ -22,7 +22,7 @@ from tests.spec.sample_reference import (
     reports_of,
 )
 from tests.spec.sample_reference import reader as reader
-from tests.world.reference import MODES, knowable, seen, told_in
+from tests.world.reference import MODES, answered_rows, expected_in, knowable
 
 
 @pytest.mark.rule("VINT-1")
@@ -31,8 +31,8 @@ def test_every_issuer_matches_a_replay_of_its_files(reader: Reader, name: str) -
     for day in DAYS:
         for mode in MODES:
             rows = reader.rows(name, as_of=day, vintages=mode)
-            expected = told_in(mode, knowable(reports_of(name), date.fromisoformat(day), mode))
-            assert seen(rows) == expected, (day, mode)
+            expected = expected_in(mode, knowable(reports_of(name), date.fromisoformat(day), mode))
+            assert answered_rows(rows) == expected, (day, mode)
             assert all(row["license_class"] == "synthetic" for row in rows)
 
 

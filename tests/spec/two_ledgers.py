@@ -61,19 +61,24 @@ def publish_both(folder: Path, day: str, **engine: str) -> None:
     _run(long, "publish", "--despite-floors", **engine)
 
 
-def _withdraw(home: Path, gone: Path, before: Path, **engine: str) -> None:
+def _withdraw(home: Path, later_files: Path, before: Path, **engine: str) -> None:
     """Files and a source that an edition held and that were withdrawn; one of the files came again."""
-    withdrawn_files(gone)
-    _take(home, gone, **engine)
+    withdrawn_files(later_files)
+    _take(home, later_files, **engine)
     _run(home, "publish", "--despite-floors", **engine)
-    given = "--everywhere", "--reason", "wrong"
-    for path in sorted(gone.iterdir()):
+    options = "--everywhere", "--reason", "wrong"
+    for path in sorted(later_files.iterdir()):
         names = [one for file in path.iterdir() for one in ("--file", file.name)]
         _run(
-            home, "withdraw", f"sample-{path.name}", *(names if path.name != "gone" else ()), *given, **engine
+            home,
+            "withdraw",
+            f"sample-{path.name}",
+            *(names if path.name != "gone" else ()),
+            *options,
+            **engine,
         )
     again = before / "filings" / "za-kgalagadi.csv"
-    _run(home, "withdraw", "sample-filings", "--file", again.name, *given, **engine)
+    _run(home, "withdraw", "sample-filings", "--file", again.name, *options, **engine)
     _run(home, "ingest", "sample-filings", again, **engine)
 
 
@@ -144,13 +149,13 @@ def _split_releases(path: Path, kind: str, day: str, before: Path, after: Path) 
 def _split_facts(path: Path, day: str, before: Path, after: Path) -> None:
     def write(folder: Path, name: str, keep: Callable[[str], bool]) -> None:
         document = json.loads(path.read_text())
-        kept = 0
+        remaining = 0
         for concepts in document["facts"].values():
             for concept in concepts.values():
                 for unit, facts in concept["units"].items():
                     concept["units"][unit] = [fact for fact in facts if keep(fact["filed"])]
-                    kept += len(concept["units"][unit])
-        if kept:
+                    remaining += len(concept["units"][unit])
+        if remaining:
             _write(folder / "companyfacts" / name, json.dumps(document).encode())
 
     write(before, path.name, lambda filed: filed <= day)

@@ -91,14 +91,16 @@ def options(command: click.Command) -> set[str]:
 
 @pytest.mark.rule("ERR-9")
 def test_every_command_that_a_message_names_exists_with_its_options() -> None:
-    advised = [(message, found[1]) for message in messages() for found in COMMAND.finditer(message.text)]
+    advised = [(message, match[1]) for message in messages() for match in COMMAND.finditer(message.text)]
     assert len(advised) > 20
     wrong = []
     for message, text in advised:
         command, rest = command_at(text.split())
-        takes_arguments = any(isinstance(one, click.Argument) for one in command.params)
-        known = options(command)
-        if command is main or not all(w in known if w.startswith("--") else takes_arguments for w in rest):
+        has_arguments = any(isinstance(one, click.Argument) for one in command.params)
+        own_options = options(command)
+        if command is main or not all(
+            w in own_options if w.startswith("--") else has_arguments for w in rest
+        ):
             wrong.append(message)
     assert wrong == []
 
@@ -128,7 +130,7 @@ def test_every_path_parameter_and_page_that_a_message_names_exists() -> None:
     wrong = []
     for message in messages():
         for path in ENDPOINT.findall(message.text):
-            if not any(known == path or known.startswith(path + "/") for known in paths):
+            if not any(existing == path or existing.startswith(path + "/") for existing in paths):
                 wrong.append(message)
         for path, parameter in PARAMETER.findall(message.text):
             if parameter not in {*by_path[path].parameters, "edition", "known_by", "format"}:

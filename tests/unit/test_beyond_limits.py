@@ -55,12 +55,12 @@ def test_a_key_has_a_maximum_length(tmp_path: Path) -> None:
 
 
 @pytest.mark.limit("rows of a page")
-@every(("asked", "shown"), [("100", "100"), ("101", "100")])
-def test_a_page_has_a_maximum_number_of_rows(asked: str, shown: str) -> None:
+@every(("requested", "expected"), [("100", "100"), ("101", "100")])
+def test_a_page_has_a_maximum_number_of_rows(requested: str, expected: str) -> None:
     paid: Any = SimpleNamespace(
-        given=lambda name: asked, call=SimpleNamespace(grant=SimpleNamespace(sample=False))
+        given=lambda name: requested, call=SimpleNamespace(grant=SimpleNamespace(sample=False))
     )
-    assert Visit.limit(paid) == shown
+    assert Visit.limit(paid) == expected
 
 
 @pytest.mark.limit("large answers without a key")
@@ -284,9 +284,9 @@ def test_an_object_sent_too_slowly_times_out(rate: int, reason: str, monkeypatch
 
 
 @pytest.mark.limit("wait that a publisher asks for")
-@pytest.mark.parametrize(("asked", "waited"), [(900, [900.0]), (901, [])])
+@pytest.mark.parametrize(("retry_after", "waited"), [(900, [900.0]), (901, [])])
 def test_the_retry_after_of_a_publisher_has_a_maximum(
-    asked: int, waited: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    retry_after: int, waited: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
     rates: Any = SimpleNamespace(hold=lambda host, seconds: None, sleep=slept.append)
@@ -296,7 +296,7 @@ def test_the_retry_after_of_a_publisher_has_a_maximum(
     call: Any = SimpleNamespace(key="k", url="https://x.example/", public_url="https://x.example/", hidden=())
 
     def busy(*_: object) -> None:
-        raise fetch._Cut("status 503", fetch._retry_after({"retry-after": str(asked)}))
+        raise fetch._Cut("status 503", fetch._retry_after({"retry-after": str(retry_after)}))
 
     monkeypatch.setattr(fetcher, "_attempt", busy)
     with pytest.raises(CollectFailed):
@@ -336,9 +336,9 @@ def marked() -> set[str]:
 
 @pytest.mark.rule("LIM-1")
 def test_every_limit_has_a_test_that_exceeds_it() -> None:
-    known = {*all_limits(), *(PREFIX + name.upper() for name in BEYOND_SETTINGS)}
-    assert known - marked() == set()
-    assert marked() - known == set(), "a test names a limit that is not there"
+    limits = {*all_limits(), *(PREFIX + name.upper() for name in BEYOND_SETTINGS)}
+    assert limits - marked() == set()
+    assert marked() - limits == set(), "a test names a limit that is not there"
 
 
 @pytest.mark.rule("LIM-1")

@@ -39,14 +39,14 @@ def in_force() -> frozenset[str]:
 class Mark(NamedTuple):
     where: str
     rule: str
-    is_left_out: bool
+    is_skipped: bool
     """Whether `make test` leaves the test out."""
 
 
 @cache
 def marked() -> list[Mark]:
     """Each number that a test names."""
-    found = []
+    marks = []
     for path in sorted((REPOSITORY / "tests").rglob("*.py")):
         if "mark.rule" not in text_of(path):
             continue
@@ -58,9 +58,9 @@ def marked() -> list[Mark]:
                     assert node.args, where
                     for argument in node.args:
                         assert isinstance(argument, ast.Constant), f"{where}: a number is written out"
-                        is_left_out = is_marked(module, statement, "deep", "ci")
-                        found.append(Mark(where, str(argument.value), is_left_out))
-    return found
+                        is_skipped = is_marked(module, statement, "deep", "ci")
+                        marks.append(Mark(where, str(argument.value), is_skipped))
+    return marks
 
 
 def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
@@ -107,7 +107,7 @@ def test_every_rule_is_named_by_a_test():
 
 def test_every_rule_is_shown_by_a_test_of_the_default_run():
     """Each rule has a test that is not marked `deep` or `ci`."""
-    assert in_force() - {mark.rule for mark in marked() if not mark.is_left_out} == set()
+    assert in_force() - {mark.rule for mark in marked() if not mark.is_skipped} == set()
 
 
 def test_no_test_names_an_unknown_rule():
@@ -116,14 +116,14 @@ def test_no_test_names_an_unknown_rule():
 
 def test_comments_cite_only_known_rules():
     for path in files():
-        cited = {rule for found in _CITATION.findall(text_of(path)) for rule in _RULE.findall(found)}
+        cited = {rule for citation in _CITATION.findall(text_of(path)) for rule in _RULE.findall(citation)}
         assert cited - in_force() == set(), path
 
 
 def test_nothing_cites_a_document_that_a_reader_does_not_have():
     for path in files():
         if path != Path(__file__):
-            assert [found.group() for found in _ELSEWHERE.finditer(text_of(path))] == [], path
+            assert [match.group() for match in _ELSEWHERE.finditer(text_of(path))] == [], path
 
 
 TESTS = REPOSITORY / "tests"
@@ -143,11 +143,11 @@ def depths_in(path: Path) -> dict[str, bool]:
 
 
 def test_every_folder_keeps_most_of_its_files_in_the_default_run():
-    kept: defaultdict[Path, list[bool]] = defaultdict(list)
+    in_default_run: defaultdict[Path, list[bool]] = defaultdict(list)
     for path in TESTS.rglob("test_*.py"):
-        kept[path.parent].append(not all(depths_in(path).values()))
-    assert len(kept) > 20
-    assert [folder for folder, files in kept.items() if sum(files) * 2 < len(files)] == []
+        in_default_run[path.parent].append(not all(depths_in(path).values()))
+    assert len(in_default_run) > 20
+    assert [folder for folder, files in in_default_run.items() if sum(files) * 2 < len(files)] == []
 
 
 def test_nothing_but_a_decorator_a_file_and_deep_after_makes_a_test_deep():

@@ -47,11 +47,11 @@ def options_of(arguments: list[str]) -> None:
 @every("path", FILES, ids=lambda path: str(path.relative_to(DEPLOY)))
 def test_every_named_setting_and_metric_exists(path: Path) -> None:
     text = path.read_text()
-    known = {PREFIX + field.name.upper() for field in fields(Settings)}
-    assert set(_SETTING.findall(text)) <= known
+    existing = {PREFIX + field.name.upper() for field in fields(Settings)}
+    assert set(_SETTING.findall(text)) <= existing
     if path.suffix in (".yml", ".json"):
-        named = {_AS_COLLECTED.sub("", name) for name in _METRIC.findall(text)}
-        assert named <= metric_names()
+        names = {_AS_COLLECTED.sub("", name) for name in _METRIC.findall(text)}
+        assert names <= metric_names()
 
 
 @every("path", UNITS, ids=lambda path: path.name)
@@ -121,9 +121,9 @@ def test_manifests_are_kubernetes_objects_that_fit_together() -> None:
 
 def test_every_probed_path_answers(tmp_path: Path) -> None:
     pattern = re.compile(r"(?:health_uri |:8000|path: |uri )(/[a-z0-9/-]+)")
-    asked = {path for file in FILES for path in pattern.findall(file.read_text())}
-    assert asked == {"/health", "/v1/status", "/tls-permission"}
-    assert asked <= open_pages(Service(Settings(home=tmp_path))).keys()
+    paths = {path for file in FILES for path in pattern.findall(file.read_text())}
+    assert paths == {"/health", "/v1/status", "/tls-permission"}
+    assert paths <= open_pages(Service(Settings(home=tmp_path))).keys()
 
 
 def _copied() -> list[str]:
@@ -142,23 +142,23 @@ def test_systemd_accepts_the_units() -> None:
 def test_every_metric_is_in_the_table_of_the_operators_kit_and_no_other() -> None:
     page = (REPOSITORY / "docs" / "how-to" / "operations.md").read_text()
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `sankofa_")]
-    named = {_AS_COLLECTED.sub("", name) for row in rows for name in _METRIC.findall(row)}
-    assert named == metric_names()
+    names = {_AS_COLLECTED.sub("", name) for row in rows for name in _METRIC.findall(row)}
+    assert names == metric_names()
 
 
 @every("name", ["how-to/operating.md", "how-to/operations.md"])
 def test_every_setting_named_without_its_prefix_exists(name: str) -> None:
     text = (REPOSITORY / "docs" / name).read_text()
-    named = set(re.findall(r"`([A-Z]+_[A-Z_]*[A-Z])(?:=[^`]*)?`", text))
+    names = set(re.findall(r"`([A-Z]+_[A-Z_]*[A-Z])(?:=[^`]*)?`", text))
     of_others = {"SSL_CERT_FILE", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL", "AWS_REGION"}
-    known = {field.name.upper() for field in fields(Settings)}
-    assert {text.removeprefix(PREFIX) for text in named} - of_others <= known
+    existing = {field.name.upper() for field in fields(Settings)}
+    assert {text.removeprefix(PREFIX) for text in names} - of_others <= existing
 
 
 def test_the_dashboard_has_a_panel_for_every_metric() -> None:
     dashboard = json.loads((DEPLOY / "grafana" / "sankofa.json").read_text())
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    shown = {_AS_COLLECTED.sub("", name) for text in expressions for name in _METRIC.findall(text)}
+    in_panels = {_AS_COLLECTED.sub("", name) for text in expressions for name in _METRIC.findall(text)}
     of_followers = {"sankofa_following_up", "sankofa_following_refusals"}
-    assert metric_names() - of_followers - {"sankofa_build_info"} == shown
+    assert metric_names() - of_followers - {"sankofa_build_info"} == in_panels
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])

@@ -65,12 +65,12 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    found = []
+    fenced = []
     for info, text in _FENCE.findall(page.read_text(encoding="utf-8")):
         words: list[str] = [*str(info).split(), "", ""]
         language, mark = words[:2]
-        found.append(Block(language, mark, text))
-    return found
+        fenced.append(Block(language, mark, text))
+    return fenced
 
 
 def block(page: str, mark: str) -> str:
@@ -92,10 +92,10 @@ def page(name: str) -> str:
     return (DOCS / "reference" / name).read_text(encoding="utf-8")
 
 
-def named(group: click.Group, name: str) -> click.Command:
-    found = group.get_command(click.Context(group), name)
-    assert found is not None, name
-    return found
+def subcommand(group: click.Group, name: str) -> click.Command:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None, name
+    return command
 
 
 @every("path", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
@@ -126,35 +126,35 @@ def test_every_make_target_named_in_the_documentation_exists():
     targets = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE))
     for path in PAGES:
         text = path.read_text(encoding="utf-8")
-        named = re.findall(r"`make ([a-z-]+)", text) + re.findall(r"^make ([a-z-]+)", text, re.MULTILINE)
-        assert set(named) <= targets, path.name
+        names = re.findall(r"`make ([a-z-]+)", text) + re.findall(r"^make ([a-z-]+)", text, re.MULTILINE)
+        assert set(names) <= targets, path.name
 
 
 def test_every_command_in_a_shell_block_is_one_that_the_command_line_knows():
-    seen = 0
+    count = 0
     for path in PAGES:
         for b in blocks(path):
             for words in re.findall(r"\bsankofa ([a-z][^\n)|\"]*)", b.text) if b.language == "sh" else ():
-                assert_known(words.split())
-                seen += 1
-    assert seen > 10
+                assert_exists(words.split())
+                count += 1
+    assert count > 10
 
 
-def assert_known(words: list[str]) -> None:
+def assert_exists(words: list[str]) -> None:
     command: click.Command = command_line
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        command = named(command, words.pop(0))
+        command = subcommand(command, words.pop(0))
     assert command is not command_line, words
-    known = {option for parameter in command.params for option in parameter.opts}
+    existing = {option for parameter in command.params for option in parameter.opts}
     for word in words:
-        assert not word.startswith("--") or word in known, (command.name, word)
+        assert not word.startswith("--") or word in existing, (command.name, word)
 
 
 def test_every_setting_named_in_the_documentation_exists():
-    known = {PREFIX + field.name.upper() for field in fields(Settings)} | OF_THE_CLIENT
+    existing = {PREFIX + field.name.upper() for field in fields(Settings)} | OF_THE_CLIENT
     for path in PAGES:
-        named = set(re.findall(r"\bSANKOFA_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8")))
-        assert named <= known, path.name
+        names = set(re.findall(r"\bSANKOFA_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8")))
+        assert names <= existing, path.name
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="the tour asks with curl")
@@ -176,7 +176,7 @@ def test_a_page_shows_the_answers_that_its_commands_give(
     fresh = shutil.ignore_patterns("keys*", "usage*")  # left by others who served it
     home = Path(shutil.copytree(published, tmp_path / "home", ignore=fresh))
     with LiveServer(home) as server:
-        steps = list(steps_shown(REPOSITORY / path, mark, server.url))
+        steps = list(steps_with_output(REPOSITORY / path, mark, server.url))
         script = "\n".join(f"{text}\necho; echo '--- end {n}'" for n, (text, _) in enumerate(steps))
         programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
@@ -196,10 +196,10 @@ def test_a_page_shows_the_answers_that_its_commands_give(
         assert doctest.OutputChecker().check_output(want, got, flags), f"{got}\n{done.stderr}"
 
 
-def steps_shown(path: Path, mark: str, url: str) -> Iterator[tuple[str, str]]:
+def steps_with_output(path: Path, mark: str, url: str) -> Iterator[tuple[str, str]]:
     """Each step with this mark, and the output shown after it."""
-    shown = blocks(path)
-    for step, output in pairwise(shown):
+    page_blocks = blocks(path)
+    for step, output in pairwise(page_blocks):
         if step.mark != mark:
             continue
         assert output.language in ("text", "json"), step.text
@@ -224,8 +224,8 @@ def test_the_template_of_the_guide_has_the_columns_of_the_adapter(template):
     name, required, optional, _ = template
     text = (DOCS / "how-to" / "adding-a-source.md").read_text(encoding="utf-8")
     section = text.partition(f"## The {name} template\n")[2].partition("\n## ")[0]
-    shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", section, re.MULTILINE))
-    assert shown == dict.fromkeys(required, "yes") | dict.fromkeys(optional, "no")
+    documented = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", section, re.MULTILINE))
+    assert documented == dict.fromkeys(required, "yes") | dict.fromkeys(optional, "no")
 
 
 def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path, sample_home: Path):
@@ -323,8 +323,8 @@ def test_every_page_is_in_the_index_of_the_documentation():
 def test_the_architecture_lists_exactly_the_existing_folders():
     text = (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8").partition("## Folders\n")[2]
     listed = set(re.findall(r"^\| (`.+`) \|", text.partition("\n## ")[0], re.MULTILINE))
-    named = {name for cell in listed for name in re.findall(r"`([a-z/]+)/`", cell)}
+    folders = {name for cell in listed for name in re.findall(r"`([a-z/]+)/`", cell)}
     package = REPOSITORY / "src" / "sankofa"
     layers = {path.parent.name for path in package.glob("[a-z]*/*") if path.suffix in (".py", ".toml")}
-    assert named == layers | {"src/sankofa", *FOLDERS}
+    assert folders == layers | {"src/sankofa", *FOLDERS}
     assert [name for name in FOLDERS if not (REPOSITORY / name).is_dir()] == []

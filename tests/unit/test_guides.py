@@ -66,7 +66,7 @@ def test_a_guide_can_be_followed_literally(name: str, tmp_path: Path) -> None:
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).write_text(text, encoding="utf-8")
     for change in guide.changes:
-        run(copy, "git", "apply", "--recount", "--unidiff-zero", "-", given=change)
+        run(copy, "git", "apply", "--recount", "--unidiff-zero", "-", standard_input=change)
     for command in guide.checks:
         words = shlex.split(command)
         run(copy, *([words[0], "-o", ".venv/.dev", *words[1:]] if words[0] == "make" else words))
@@ -78,7 +78,7 @@ def test_adding_a_metric_touches_at_most_four_files() -> None:
     assert len(touched | {"CHANGELOG.md"}) <= MOST_FILES_OF_A_METRIC
 
 
-def run(copy: Path, *command: str, given: str = "") -> None:
+def run(copy: Path, *command: str, standard_input: str = "") -> None:
     """A command in the copy, with the package of the copy before the installed one."""
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
@@ -89,7 +89,7 @@ def run(copy: Path, *command: str, given: str = "") -> None:
         command,
         cwd=copy,
         env=environment,
-        input=given,
+        input=standard_input,
         capture_output=True,
         text=True,
         check=False,

@@ -33,11 +33,11 @@ _CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[(:\[]", re.MULTILINE)
 
 def test_no_two_public_classes_have_the_same_name() -> None:
     """The client is a separate package: it mirrors rows and errors of the service on purpose."""
-    places = defaultdict(list)
+    paths = defaultdict(list)
     for path in PACKAGE.rglob("*.py"):
         for name in _CLASS.findall(path.read_text()):
-            places["client" in path.parts, name].append(str(path))
-    twice = {name: where for (_, name), where in places.items() if len(where) > 1}
+            paths["client" in path.parts, name].append(str(path))
+    twice = {name: where for (_, name), where in paths.items() if len(where) > 1}
     assert not twice.keys() - SHARED_NAMES.keys(), twice
 
 

@@ -38,7 +38,7 @@ _SUSPECT = 0.02
 """Seconds below which nothing is suspected: a linear pattern reads the largest input in a tenth of that."""
 _STEPS = (16, 64, 512, LARGEST // 4, LARGEST)
 """How often an input is repeated."""
-_GIVEN_UP = 2.0
+_TIMEOUT = 2.0
 """Seconds after which a single input is given up: some patterns take twice as long for one repeat more."""
 _GROWTH = 8
 """Four times the input takes four times as long where work is linear, sixteen times where it is quadratic."""
@@ -80,7 +80,7 @@ def patterns(built: Callable[[str, str], Iterator[re.Pattern[Any]] | None]) -> I
     sources = [(path, *_read(path, names)) for path in sorted(FOLDER.rglob("*.py"))]
     for module in _modules():
         for name, value in vars(module).items():
-            for pattern in _held(value, module.__name__):
+            for pattern in _patterns_in(value, module.__name__):
                 used = names.get(name, set(METHODS))
                 yield Used(f"{module.__name__}.{name}", pattern, not used <= FROM_THE_START)
     for path, calls, keywords in sources:
@@ -101,27 +101,27 @@ def patterns(built: Callable[[str, str], Iterator[re.Pattern[Any]] | None]) -> I
 
 
 def _modules() -> Iterator[Any]:
-    for found in pkgutil.walk_packages(sankofa.__path__, "sankofa."):
-        if not found.name.endswith("__main__"):
+    for module in pkgutil.walk_packages(sankofa.__path__, "sankofa."):
+        if not module.name.endswith("__main__"):
             with suppress(ModuleNotFoundError):  # the extra is not installed
-                yield importlib.import_module(found.name)
+                yield importlib.import_module(module.name)
 
 
-def _held(value: Any, module: str, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+def _patterns_in(value: Any, module: str, depth: int = 0) -> Iterator[re.Pattern[Any]]:
     if isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, dict) and depth < 4:
         for inner in list(value.values()):
-            yield from _held(inner, module, depth + 1)
+            yield from _patterns_in(inner, module, depth + 1)
     elif isinstance(value, list | tuple | set | frozenset) and depth < 4:
         for inner in value:
-            yield from _held(inner, module, depth + 1)
+            yield from _patterns_in(inner, module, depth + 1)
     elif isinstance(value, type) and value.__module__ == module:
-        yield from _held(dict(vars(value)), module, depth + 1)
+        yield from _patterns_in(dict(vars(value)), module, depth + 1)
     elif isinstance(value, functools._lru_cache_wrapper) and value.__module__ == module:
         code = value.__wrapped__.__code__
         if not code.co_argcount and "Pattern" in str(value.__wrapped__.__annotations__.get("return")):
-            yield from _held(value(), module, depth + 1)
+            yield from _patterns_in(value(), module, depth + 1)
 
 
 def _read(path: Path, names: dict[str, set[str]]) -> tuple[list[Call], list[ast.keyword]]:
@@ -165,16 +165,16 @@ def growth(used: Used) -> str | None:
         earlier = 0.0
         for times in _STEPS:
             text = before + pump * min(times, LARGEST // len(pump)) + after
-            given: Any = text if is_text else text.encode("latin-1", "replace")
+            subject: Any = text if is_text else text.encode("latin-1", "replace")
             try:
                 with _limited():
-                    took = _seconds(used, given)
+                    took = _seconds(used, subject)
             except TimeoutError:
                 return (
-                    f"over {_GIVEN_UP} s for {len(text):,} characters: {before!r} + {pump!r} * n + {after!r}"
+                    f"over {_TIMEOUT} s for {len(text):,} characters: {before!r} + {pump!r} * n + {after!r}"
                 )
             if took > _SUSPECT:
-                took = min(took, _seconds(used, given), _seconds(used, given))
+                took = min(took, _seconds(used, subject), _seconds(used, subject))
                 if took > _SUSPECT and took > _GROWTH * earlier:
                     return f"{took:.3f} s for {len(text):,} characters: {before!r} + {pump!r} * n + {after!r}"
             earlier = took
@@ -200,7 +200,7 @@ def _limited() -> Iterator[None]:
         raise TimeoutError
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, _GIVEN_UP)
+    signal.setitimer(signal.ITIMER_PROF, _TIMEOUT)
     try:
         yield
     finally:
@@ -210,26 +210,26 @@ def _limited() -> Iterator[None]:
 
 def _attacks(pattern: re.Pattern[Any]) -> set[tuple[str, str, str]]:
     tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
-    found: set[tuple[str, str]] = set()
-    _repeats(tree, "", found)
-    alphabet = {c for _, pump in found for c in pump}
-    found |= {(before, c) for before, _ in list(found) for c in sorted(alphabet)[: rounds(3, 12)]}
+    repeats: set[tuple[str, str]] = set()
+    _repeats(tree, "", repeats)
+    alphabet = {c for _, pump in repeats for c in pump}
+    repeats |= {(before, c) for before, _ in list(repeats) for c in sorted(alphabet)[: rounds(3, 12)]}
     pairs = sorted(alphabet)[: rounds(2, 6)]
-    found |= {("", a + b) for a in pairs for b in pairs if a != b}
-    return {(before, pump, after) for before, pump in found for after in ("", "\x00", pump[0] * 2)}
+    repeats |= {("", a + b) for a in pairs for b in pairs if a != b}
+    return {(before, pump, after) for before, pump in repeats for after in ("", "\x00", pump[0] * 2)}
 
 
-def _repeats(tree: Any, before: str, found: set[tuple[str, str]]) -> None:
+def _repeats(tree: Any, before: str, repeats: set[tuple[str, str]]) -> None:
     """The texts that lead to each repeat of a pattern, and texts that it repeats."""
     for number, (code, argument) in enumerate(tree):
         lead = before + _sample(list(tree)[:number], 0)
         for inner in _inner(code, argument):
-            _repeats(inner, lead, found)
+            _repeats(inner, lead, repeats)
         if code in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT) and argument[1] >= _MANY:
             for more in (0, 1, 2):
                 if pump := _sample(argument[2], more):
-                    found.add((lead, pump))
-                    found.add(("", pump))
+                    repeats.add((lead, pump))
+                    repeats.add(("", pump))
 
 
 def _inner(code: Any, argument: Any) -> list[Any]:
@@ -270,8 +270,8 @@ def _sample(tree: Any, more: int) -> str:
 def _member(members: list[tuple[Any, Any]], number: int) -> str:
     """A character of a set; another one for another number."""
     if members[0][0] is sre.NEGATE:
-        left_out = re.compile(f"[{''.join(_written(m) for m in members[1:])}]")
-        allowed = [c for c in _CHARACTERS if not left_out.match(c)]
+        excluded = re.compile(f"[{''.join(_written(m) for m in members[1:])}]")
+        allowed = [c for c in _CHARACTERS if not excluded.match(c)]
         return allowed[number % len(allowed)] if allowed else "~"
     code, argument = members[number % len(members)]
     if code is sre.LITERAL:
@@ -317,8 +317,8 @@ def built(file: str, function: str) -> Iterator[re.Pattern[Any]] | None:
         ],
         ("web/view.py", "_pattern"): [_pattern("/docs/{name*}"), _pattern("/company/{service_id}/{page}")],
     }
-    found = examples.get((file, function))
-    return None if found is None else iter(found)
+    listed = examples.get((file, function))
+    return None if listed is None else iter(listed)
 
 
 @pytest.mark.rule("ING-14")

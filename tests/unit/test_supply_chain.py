@@ -13,29 +13,29 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_package_is_locked_by_digest_and_under_an_allowed_licence() -> None:
-    found = sbom.packages()
-    assert len(found) > 30
-    assert sbom.refused(found) == []
-    assert sbom.PAGE.read_text() == sbom.page(found), "stale: make sbom"
+    packages = sbom.packages()
+    assert len(packages) > 30
+    assert sbom.refused(packages) == []
+    assert sbom.PAGE.read_text() == sbom.page(packages), "stale: make sbom"
 
 
 def test_another_licence_or_none_is_refused_by_name() -> None:
-    found = [
+    packages = [
         sbom.Package("copyleft", "1", ("0" * 64,), "AGPL-3.0-only"),
         sbom.Package("silent", "1", ("0" * 64,), ""),
         sbom.Package("loose", "1", (), "MIT"),
         sbom.Package("either", "1", ("0" * 64,), "GPL-2.0-only OR MIT"),
     ]
-    assert [line.partition(":")[0] for line in sbom.refused(found)] == ["copyleft", "silent", "loose"]
+    assert [line.partition(":")[0] for line in sbom.refused(packages)] == ["copyleft", "silent", "loose"]
 
 
 def test_the_sbom_names_every_package_with_its_digests_once_and_always_the_same() -> None:
-    found = sbom.packages()
-    document = sbom.sbom(found)
-    assert document == sbom.sbom(found)
+    packages = sbom.packages()
+    document = sbom.sbom(packages)
+    assert document == sbom.sbom(packages)
     assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
     refs = [component["bom-ref"] for component in document["components"]]
-    assert len(refs) == len(set(refs)) == len(found)
+    assert len(refs) == len(set(refs)) == len(packages)
     for component in document["components"]:
         assert re.fullmatch(r"pkg:pypi/[a-z0-9._-]+@\S+", component["purl"])
         assert component["externalReferences"][0]["hashes"]
@@ -55,7 +55,7 @@ def test_the_rules_of_bandit_are_on_and_every_exception_has_a_reason() -> None:
 
 
 def test_uv_uses_the_index_configured_for_pip() -> None:
-    told = {
+    settings = {
         "PIP_INDEX_URL": "https://packages.example/simple",
         "PIP_EXTRA_INDEX_URL": "https://one.example/simple https://two.example/simple",
         "PIP_FIND_LINKS": "/srv/wheels",
@@ -65,15 +65,15 @@ def test_uv_uses_the_index_configured_for_pip() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,
-        env={**{n: v for n, v in os.environ.items() if not n.startswith("PIP_")}, **told},
+        env={**{n: v for n, v in os.environ.items() if not n.startswith("PIP_")}, **settings},
         capture_output=True,
         text=True,
         check=True,
     )
     for name, value in (
-        ("UV_DEFAULT_INDEX", told["PIP_INDEX_URL"]),
-        ("UV_INDEX", told["PIP_EXTRA_INDEX_URL"]),
-        ("UV_FIND_LINKS", told["PIP_FIND_LINKS"]),
+        ("UV_DEFAULT_INDEX", settings["PIP_INDEX_URL"]),
+        ("UV_INDEX", settings["PIP_EXTRA_INDEX_URL"]),
+        ("UV_FIND_LINKS", settings["PIP_FIND_LINKS"]),
         ("UV_INDEX_STRATEGY", "unsafe-best-match"),
     ):
         assert str((name, value)) in done.stdout

@@ -102,11 +102,11 @@ class Html(HTMLParser):
 
     def all(self, name: str, **attributes: str) -> list[Element]:
         """All elements with that name and these attributes."""
-        wanted = {key.replace("_", "-"): value for key, value in attributes.items()}
+        expected = {key.replace("_", "-"): value for key, value in attributes.items()}
         return [
             e
             for e in self.elements
-            if e.name == name and all(e.attributes.get(key) == value for key, value in wanted.items())
+            if e.name == name and all(e.attributes.get(key) == value for key, value in expected.items())
         ]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -132,7 +132,7 @@ class Html(HTMLParser):
 
 def figures(text: str) -> dict[tuple[str, str, str], tuple[str, bool]]:
     """A statement: the value of each line item and period, and the mark "restated"."""
-    shown = {}
+    cells = {}
     for cell in re.findall(r'<td class="n">(.*?)</td>', text, re.DOTALL):
         page = Html.of(cell)
         if not page.all("a"):
@@ -142,11 +142,11 @@ def figures(text: str) -> dict[tuple[str, str, str], tuple[str, bool]]:
         (value,) = page.all("data")
         marked = page.all("mark")
         assert not marked or "restated" in marked[0].text
-        shown[parts["line_item"], parts["period_end"], parts.get("period_start", "")] = (
+        cells[parts["line_item"], parts["period_end"], parts.get("period_start", "")] = (
             value.attributes["value"],
             bool(marked),
         )
-    return shown
+    return cells
 
 
 def publish_hostile_world(home: Path) -> None:
@@ -194,13 +194,13 @@ def publish_hostile_world(home: Path) -> None:
         succeed(home, *arguments)
 
 
-def tender_walk(server: LiveServer, key: str, country: str) -> list[str]:
+def all_release_ids(server: LiveServer, key: str, country: str) -> list[str]:
     """The release ids of a country from the pages of the API."""
-    found: list[str] = []
+    ids: list[str] = []
     cursor = ""
     while True:
         body = server.get(f"/v1/tenders?country={country}{cursor}", key).json()
-        found += [row["release_id"] for row in body["data"]]
+        ids += [row["release_id"] for row in body["data"]]
         if body["next_cursor"] is None:
-            return found
+            return ids
         cursor = f"&cursor={body['next_cursor']}"

@@ -106,8 +106,8 @@ def violations(window: Visitor, options: dict[str, Any], part: str = "html") -> 
     if not window.page.evaluate("'axe' in window"):
         window.page.evaluate(_AXE)
     results = window.page.evaluate("([part, options]) => axe.run(part, options)", [part, options])
-    found = results["violations"]
-    return [f"{one['id']}: {node['html'][:120]}" for one in found for node in one["nodes"][:3]]
+    broken_rules = results["violations"]
+    return [f"{one['id']}: {node['html'][:120]}" for one in broken_rules for node in one["nodes"][:3]]
 
 
 def has_no_sideways_scrolling(window: Visitor) -> bool:
@@ -118,7 +118,7 @@ def has_no_sideways_scrolling(window: Visitor) -> bool:
 def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(browser: Browser, server: LiveServer):
     """Without a violation of axe, an error in the console or a request to another host."""
     failures = []
-    seen: list[str] = []
+    checked_texts: list[str] = []
     # Of what is left of a page, the colours of one theme are measured with the rest.
     rules = _ALL_BUT_COLOURS if ALL_ROUNDS else _RULES
     themes: list[Literal["light", "dark"]] = ["light", "dark"] if ALL_ROUNDS else ["dark"]
@@ -133,8 +133,8 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(browser: Brows
                 window.page.evaluate(_CUT_WHAT_REPEATS, 2)
             window.page.emulate_media(color_scheme="light")
             failures += [f"{address}: {one}" for one in violations(window, rules)]
-            new = window.page.evaluate(_MARK_NEW_TEXTS, [] if ALL_ROUNDS else seen)
-            seen += new
+            new = window.page.evaluate(_MARK_NEW_TEXTS, [] if ALL_ROUNDS else checked_texts)
+            checked_texts += new
             for theme in themes if new else ():
                 window.page.emulate_media(color_scheme=theme)
                 texts = "[data-new-text]"
@@ -159,22 +159,22 @@ def test_the_slider_shows_the_same_as_the_api_on_its_day(
     with visitor(browser, server.url, key=paid_key) as window:
         window.go(COMPANY)
         slider = window.page.get_by_role("slider")
-        asked: list[str] = []
-        window.page.on("request", lambda request: asked.append(request.url))
+        urls: list[str] = []
+        window.page.on("request", lambda request: urls.append(request.url))
         for _ in range(rounds(4, 12, 50)):
             day = first + timedelta(days=draw.randrange(1500))
-            asked.clear()
+            urls.clear()
             slider.evaluate(
                 "(it, day) => { it.value = day; it.dispatchEvent(new Event('input', {bubbles: true})) }",
                 day.toordinal() - date(1970, 1, 1).toordinal(),
             )
             expect(window.page.locator("#statements")).to_have_attribute("data-day", day.isoformat())
             expect(slider).to_have_attribute("aria-valuetext", day.isoformat())
-            assert [url for url in asked if "/assets/" not in url] == [
+            assert [url for url in urls if "/assets/" not in url] == [
                 f"{server.url}{COMPANY}?as_of={day}&part=statements"
             ]
             assert f"as_of={day}" in window.page.url
-            shown = figures(window.page.locator("#statements").inner_html())
+            cells = figures(window.page.locator("#statements").inner_html())
             body = server.get(
                 f"/v1/statements/{ISSUER}?as_of={day}&kind=income&period_type=FY", paid_key
             ).json()
@@ -185,7 +185,7 @@ def test_the_slider_shows_the_same_as_the_api_on_its_day(
                 )
                 for row in body["data"]
             }
-            assert {place: (Decimal(value), mark) for place, (value, mark) in shown.items()} == expected
+            assert {cell: (Decimal(value), mark) for cell, (value, mark) in cells.items()} == expected
         window.page.locator("input[name=as_of]").first.fill("2000-01-01")
         expect(window.page.locator("#statements")).to_have_attribute("data-day", "2000-01-01")
         moved = window.page.evaluate(_READ)
@@ -330,14 +330,14 @@ _CLIPPED = """() => [...document.querySelectorAll("main table, main svg, main pr
 @pytest.mark.parametrize("name", PICTURED)
 def test_a_page_looks_like_its_picture_in_the_documentation(browser: Browser, starter: LiveServer, name: str):
     """UPDATE_PICTURES=1 writes them again. Fonts differ between machines, so only the whole is compared."""
-    kept = PICTURES / f"{name}.png"
+    picture = PICTURES / f"{name}.png"
     size = {"width": 1100, "height": 760}
     with visitor(browser, starter.url, viewport=size) as window:
         window.go(PICTURED[name])
-        taken = window.page.screenshot()
+        screenshot = window.page.screenshot()
         if os.environ.get("UPDATE_PICTURES") == "1":
-            kept.write_bytes(taken)
-        images = [base64.b64encode(content).decode() for content in (kept.read_bytes(), taken)]
+            picture.write_bytes(screenshot)
+        images = [base64.b64encode(content).decode() for content in (picture.read_bytes(), screenshot)]
     with visitor(browser, "about:blank") as window:
         window.page.goto("about:blank")
         assert float(window.page.evaluate(_DIFFERENCE, images)) < 10, (

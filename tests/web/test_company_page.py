@@ -26,8 +26,8 @@ def test_key_facts_come_first_with_the_figures_of_the_statement_and_a_rank(serve
     assert facts.all("data")[0].attributes["value"] == str(newest)
     assert f">{language('en').signed_share(newest / before - 1)}<" in page
     country = server.get(f"/v1/entities/{ISSUER}", paid_key).json()["data"][0]["country"]
-    asked = f"/v1/screen?metric=net_margin&country={country}&as_of=2024-06-01&basis=as_known"
-    screen = server.get(asked, paid_key)
+    path = f"/v1/screen?metric=net_margin&country={country}&as_of=2024-06-01&basis=as_known"
+    screen = server.get(path, paid_key)
     ranked = {row["service_id"]: row["rank"] for row in screen.json()["data"]}
     assert f"{ranked[ISSUER]} of {len(ranked)}" in page
 
@@ -35,14 +35,14 @@ def test_key_facts_come_first_with_the_figures_of_the_statement_and_a_rank(serve
 def test_statement_figures_are_rounded_with_every_digit_on_hover_and_in_the_download(
     server: LiveServer, paid_key: str
 ) -> None:
-    asked = f"{COMPANY}?as_of=2024-06-01&kind=income"
+    path = f"{COMPANY}?as_of=2024-06-01&kind=income"
     headers = {"X-API-Key": paid_key}
-    page = server.http.get(asked, headers=headers).text
+    page = server.http.get(path, headers=headers).text
     cells = re.findall(r'<data value="([^"]+)" title="([^"]+)">([^<]+)</data></a>', page)
     assert len(cells) > 10
     assert all(Decimal(title.split()[0].replace(",", "")) == Decimal(value) for value, title, _ in cells)
-    assert max(len(shown) for _, _, shown in cells) < max(len(title) for _, title, _ in cells)
-    table = server.http.get(f"{asked}&chart=statement&format=csv", headers=headers).text
+    assert max(len(text) for _, _, text in cells) < max(len(title) for _, title, _ in cells)
+    table = server.http.get(f"{path}&chart=statement&format=csv", headers=headers).text
     rows = list(csv.DictReader(io.StringIO(table)))
     assert sorted(row["value_reported"] for row in rows) == sorted(value for value, _, _ in cells)
     assert all(row["source_ref"] for row in rows)
@@ -52,18 +52,18 @@ def test_two_days_are_side_by_side_in_one_table(server: LiveServer, paid_key: st
     days = ("2023-04-30", "2024-06-01")
     page = server.http.get(f"{COMPANY}?as_of={days[0]}&beside={days[1]}", headers={"X-API-Key": paid_key})
     (table,) = re.findall(r'<table class="statement beside">.*?</table>', page.text, re.DOTALL)
-    known = []
+    by_day = []
     for day in days:
-        asked = f"/v1/statements/{ISSUER}?period_type=FY&line_items=profit&as_of={day}"
-        rows = server.get(asked, paid_key).json()["data"]
-        known.append({row["period_end"]: str(row["value_reported"]) for row in rows})
+        path = f"/v1/statements/{ISSUER}?period_type=FY&line_items=profit&as_of={day}"
+        rows = server.get(path, paid_key).json()["data"]
+        by_day.append({row["period_end"]: str(row["value_reported"]) for row in rows})
     line = next(
         row for row in re.findall(r"<tr>.*?</tr>", table, re.DOTALL) if "Profit for the period" in row
     )
     cells = [re.findall(r'value="([^"]+)"', cell) for cell in re.findall(r"<td.*?</td>", line, re.DOTALL)]
-    ends = sorted({*known[0], *known[1]}, reverse=True)[:3]
-    assert cells == [[one[end]] if end in one else [] for end in ends for one in known]
-    differing = [end for end in ends if end in known[0] and known[0][end] != known[1][end]]
+    ends = sorted({*by_day[0], *by_day[1]}, reverse=True)[:3]
+    assert cells == [[one[end]] if end in one else [] for end in ends for one in by_day]
+    differing = [end for end in ends if end in by_day[0] and by_day[0][end] != by_day[1][end]]
     assert line.count("differs") == len(differing) > 0
 
 

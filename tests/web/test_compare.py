@@ -25,24 +25,24 @@ def test_companies_are_compared_year_by_year_with_the_figures_of_their_statement
         ).json()["data"]
         by_company[issuer] = {row["period_end"][:4]: str(row["value_reported"]) for row in rows}
         assert len(rows) > 1
-    asked = f"/compare?measure=revenue&a={ISSUER}&b={OTHER}&as_of=2024-06-30"
-    page = server.http.get(asked)
+    path = f"/compare?measure=revenue&a={ISSUER}&b={OTHER}&as_of=2024-06-30"
+    page = server.http.get(path)
     table = Html.of(page.text)
-    shown = [element.attributes["value"] for element in table.all("data")][2:]
+    values = [element.attributes["value"] for element in table.all("data")][2:]
     years = sorted({year for own in by_company.values() for year in own}, reverse=True)
-    assert shown == [own[year] for year in years for own in by_company.values() if year in own]
-    assert "No company with figures matches" in server.http.get(f"{asked}&c=nobody+at+all").text
+    assert values == [own[year] for year in years for own in by_company.values() if year in own]
+    assert "No company with figures matches" in server.http.get(f"{path}&c=nobody+at+all").text
     assert len(page.content) < 100_000
 
 
 @pytest.mark.parametrize("scale", ["log", "index"])
 def test_other_axes_draw_the_same_values(server: LiveServer, scale: str) -> None:
-    for asked in ("/macro/series/CPI.ZA?as_of=2023-05-31", "/compare?measure=NY.GDP.MKTP.CD&a=ZA&b=kenya"):
-        plain, other = server.http.get(asked).text, server.http.get(f"{asked}&scale={scale}").text
+    for path in ("/macro/series/CPI.ZA?as_of=2023-05-31", "/compare?measure=NY.GDP.MKTP.CD&a=ZA&b=kenya"):
+        plain, other = server.http.get(path).text, server.http.get(f"{path}&scale={scale}").text
         assert drawn(plain) != drawn(other)
         assert ("= 100</text>" in other) == (scale == "index")
         csv = {
-            s: server.http.get(f"{asked}{s}&chart={'compare' if 'compare' in asked else 'series'}&format=csv")
+            s: server.http.get(f"{path}{s}&chart={'compare' if 'compare' in path else 'series'}&format=csv")
             for s in ("", f"&scale={scale}")
         }
         assert csv[""].text == csv[f"&scale={scale}"].text

@@ -118,8 +118,8 @@ def test_only_the_owner_sees_the_operators_page_and_can_start_commands(own: Live
     cookie = {"cookie": f"sankofa_key={key}"}
     page = own.get("/operator", **cookie)
     assert page.status_code == 200
-    for shown in ("Rejected rows", "<code>sankofa publish</code>", "owner", "ledger.sqlite", "worldbank"):
-        assert shown in page.text, shown
+    for text in ("Rejected rows", "<code>sankofa publish</code>", "owner", "ledger.sqlite", "worldbank"):
+        assert text in page.text, text
     assert key not in page.text
     other = own.key("professional")
     assert own.get("/operator", **BROWSER).status_code == 404
@@ -131,8 +131,8 @@ def test_only_the_owner_sees_the_operators_page_and_can_start_commands(own: Live
     assert own.http.post("/operator", data=form, headers={**cookie, **foreign}).status_code == 403
     assert own.http.post("/operator", data={"command": "backup"}, headers=cookie).status_code == 400
     assert not (own.home / "operator").exists(), "nothing was begun"
-    begun = own.http.post("/operator", data=form, headers=cookie)
-    assert (begun.status_code, begun.headers["location"]) == (303, "/operator#log")
+    started = own.http.post("/operator", data=form, headers=cookie)
+    assert (started.status_code, started.headers["location"]) == (303, "/operator#log")
     events = own.get("/operator/events", **cookie)
     assert events.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert "data: exit 0\n" in events.text, events.text
@@ -156,8 +156,8 @@ def test_the_operators_page_says_when_a_source_was_collected_last(own: LiveServe
 
 def _collected_last(own: LiveServer, cookie: dict[str, str]) -> str:
     row = own.get("/operator", **cookie).text.partition('<code class="small">bank</code>')[2]
-    found: list[str] = re.findall(r"<td>([^<]*)</td>", row)
-    return found[1]
+    cells: list[str] = re.findall(r"<td>([^<]*)</td>", row)
+    return cells[1]
 
 
 @pytest.mark.rule("WEB-16")
@@ -166,9 +166,9 @@ def test_the_owner_makes_a_link_for_exactly_the_question_of_a_page(own: LiveServ
     signed_in = {"cookie": f"sankofa_key={key}", "sec-fetch-site": "same-origin"}
     page = own.http.get(SERIES, headers=signed_in).text
     path = unescape(re.findall(r'name="path" value="([^"]+)"', page)[0])
-    made = own.http.post("/links", data={"path": path}, headers={**signed_in, **BROWSER})
-    assert (made.status_code, made.headers["cache-control"]) == (201, "no-store")
-    link = unescape(re.findall(r'id="l-address"[^>]*>([^<]+)<', made.text)[0]).removeprefix(own.url)
+    created = own.http.post("/links", data={"path": path}, headers={**signed_in, **BROWSER})
+    assert (created.status_code, created.headers["cache-control"]) == (201, "no-store")
+    link = unescape(re.findall(r'id="l-address"[^>]*>([^<]+)<', created.text)[0]).removeprefix(own.url)
     opened = own.http.get(link)
     assert opened.headers["content-type"].startswith("text/csv")
     assert opened.text == own.get(path, key).text
@@ -192,8 +192,8 @@ def test_the_owner_makes_a_link_for_exactly_the_question_of_a_page(own: LiveServ
 def test_a_key_makes_no_more_than_a_hundred_links(own: LiveServer) -> None:
     headers = {"x-api-key": own.key("starter", "--per-minute", "1000")}
     for number in range(100):
-        made = own.http.post("/links", data={"path": f"/v1/search?q=a{number}"}, headers=headers)
-        assert made.status_code == 201, made.text
+        created = own.http.post("/links", data={"path": f"/v1/search?q=a{number}"}, headers=headers)
+        assert created.status_code == 201, created.text
     refused = own.http.post("/links", data={"path": "/v1/search?q=more"}, headers=headers)
     assert refused.status_code == 400
     assert "100 links" in refused.text

@@ -94,9 +94,9 @@ def test_a_statement_equals_the_api_on_fifty_random_days(server: LiveServer, pai
             for row in rows["data"]
             if row["period_end"] in newest
         }
-        shown = {place: (Decimal(value), mark) for place, (value, mark) in figures(answer.text).items()}
-        assert shown == expected, f"{kind} on {day} (TEST_SEED={seed})"
-        marks += sum(mark for _, mark in shown.values())
+        cells = {cell: (Decimal(value), mark) for cell, (value, mark) in figures(answer.text).items()}
+        assert cells == expected, f"{kind} on {day} (TEST_SEED={seed})"
+        marks += sum(mark for _, mark in cells.values())
     assert marks
 
 
@@ -152,15 +152,15 @@ def test_a_visitor_at_the_cap_or_without_an_edition_gets_an_explanation(tmp_path
 def test_a_page_counts_as_one_request_of_the_visitors_key(server: LiveServer) -> None:
     key = server.key("starter")
 
-    def left(address: str) -> int:
+    def requests_left(address: str) -> int:
         answer = server.get(address, key)
-        (found,) = re.findall(r'"minute";r=(\d+)', answer.headers["ratelimit"])
-        return int(found)
+        (remaining,) = re.findall(r'"minute";r=(\d+)', answer.headers["ratelimit"])
+        return int(remaining)
 
-    before = left("/quality")
-    if left(COMPANY) > before:  # a new minute began
-        before = left("/quality") + 1
-    assert left("/v1/screen?metric=net_margin") == before - 2
+    before = requests_left("/quality")
+    if requests_left(COMPANY) > before:  # a new minute began
+        before = requests_left("/quality") + 1
+    assert requests_left("/v1/screen?metric=net_margin") == before - 2
     assert "ratelimit" not in server.get("/docs", key).headers
 
 
@@ -176,9 +176,9 @@ def test_a_page_shows_at_most_100_rows(server: LiveServer, paid_key: str) -> Non
 def test_a_visitors_key_is_a_session_cookie_that_the_api_ignores(server: LiveServer, paid_key: str) -> None:
     with httpx.Client(base_url=server.url, verify=False) as visitor:  # noqa: S501 - no TLS here
         assert "sample" in Html.of(visitor.get("/key").text).all("main")[0].text
-        kept = visitor.post("/key", data={"key": paid_key})
-        assert (kept.status_code, kept.headers["location"]) == (303, "/key")
-        cookie = kept.headers["set-cookie"]
+        signed_in = visitor.post("/key", data={"key": paid_key})
+        assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/key")
+        cookie = signed_in.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
         assert "Max-Age" not in cookie
@@ -199,8 +199,8 @@ def test_a_visitors_key_is_a_session_cookie_that_the_api_ignores(server: LiveSer
 
 
 def test_comparing_a_screen_with_another_day_says_who_moved_and_why(server: LiveServer, paid_key: str):
-    asked = "/screen?metric=net_margin&as_of=2025-12-31&beside=2024-12-31"
-    page = Html.of(server.get(asked, paid_key).text)
+    path = "/screen?metric=net_margin&as_of=2025-12-31&beside=2024-12-31"
+    page = Html.of(server.get(path, paid_key).text)
     rows = [row for row in page.all("tr") if "tbody" in row.inside and row.text.strip()[:1].isdigit()]
     now, then = (
         {
@@ -332,21 +332,21 @@ def test_a_problem_is_a_page_for_a_browser_and_text_for_a_program(server: LiveSe
 
 @pytest.mark.rule("WEB-17")
 def test_the_code_examples_of_a_call_work_unchanged(server: LiveServer) -> None:
-    asked = f"/v1/statements/{ISSUER}?as_of=2024-06-01&kind=income"
-    page = Html.of(server.get(f"/use?call={quote(asked)}").text)
+    path = f"/v1/statements/{ISSUER}?as_of=2024-06-01&kind=income"
+    page = Html.of(server.get(f"/use?call={quote(path)}").text)
     lines = {pre.attributes["id"]: pre.text for pre in page.all("pre")}
     assert set(lines) >= {"u-pandas", "u-r", "u-excel", "u-stata", "u-duckdb", "u-code", "u-claude", "u-curl"}
     (address,) = re.findall(r"'http://[^/]+(/v1/[^']+)'$", lines["u-curl"])
-    assert address == asked
+    assert address == path
     rows = server.get(f"{address}&format=csv", "sankofa-sandbox")
     assert rows.status_code == 200
     for name in ("u-pandas", "u-r", "u-excel", "u-stata", "u-duckdb"):
-        assert f"{server.url}{asked}&format=csv" in lines[name]
+        assert f"{server.url}{path}&format=csv" in lines[name]
     assert json.loads(lines["u-code"])["servers"]["sankofa"]["url"] == f"{server.url}/mcp"
     edition = server.get("/v1/sources", "sankofa-sandbox").json()["edition"]
     assert server.get(f"/use?call={quote(f'/v1/issuers?edition={edition}')}").status_code == 200
-    named = quote("a'$(x)`\"")
-    hostile = server.get(f"/use?call={quote(f'/v1/search?q={named}')}").text
+    hostile_text = quote("a'$(x)`\"")
+    hostile = server.get(f"/use?call={quote(f'/v1/search?q={hostile_text}')}").text
     assert "$(x)" not in hostile
     assert "%27" in hostile
     for wrong in ("/v1/nothing", "/v1/search?nothing=1", "//elsewhere.example/v1/search", "/v1/entities/"):

@@ -32,8 +32,8 @@ _SERIES = "series,series_type,frequency,country,date,value,unit,release_date\n"
 
 
 def _filing(year: int, value: int) -> str:
-    period, known = f"{year}-01-01,{year}-12-31", f"{year + 1}-03-31"
-    return f"lei:{ISSUER},Past Day Ltd,ZA,revenue,{value},ZAR,{period},{known},afs-{year},p. 1\n"
+    period, available = f"{year}-01-01,{year}-12-31", f"{year + 1}-03-31"
+    return f"lei:{ISSUER},Past Day Ltd,ZA,revenue,{value},ZAR,{period},{available},afs-{year},p. 1\n"
 
 
 @pytest.mark.rule("PIT-9")
@@ -56,12 +56,12 @@ def test_a_later_filing_or_release_changes_nothing_on_the_page_of_a_past_day(tmp
         never = f"/company/{company}/figure?line_item=revenue&as_of=2022-06-30"
         series = "/macro/series/CPI.ZA?as_of=2024-06-30"
 
-        def shown() -> list[str]:
+        def headings() -> list[str]:
             heads = [Html.of(server.get(page, key).text).all("h1")[0].text for page in (figure, never)]
             part = server.get(f"{series}&part=series", key).text
             return [*heads, re.findall(r'<p class="lead">(.*?)</p>', part)[0]]
 
-        before = shown()
+        before = headings()
         assert "2023" in before[0]
         assert "2022" in before[1]
         assert before[2] == "2015 = 100"
@@ -72,11 +72,11 @@ def test_a_later_filing_or_release_changes_nothing_on_the_page_of_a_past_day(tmp
         )
         _publish(home, reports, prices)
         until(lambda: server.get("/v1/status").json()["edition"] != first)
-        assert shown() == before
-        told = server.get(series, key).text
-        assert "2023 = 100" in told
-        assert "not compared" in told
-        assert "Revision sizes" not in told
+        assert headings() == before
+        page_now = server.get(series, key).text
+        assert "2023 = 100" in page_now
+        assert "not compared" in page_now
+        assert "Revision sizes" not in page_now
 
 
 def _publish(home: Path, reports: Path, prices: Path) -> None:

@@ -152,8 +152,8 @@ def test_a_question_is_answered_within_three_clicks_of_the_first_page(site: Live
         address = urljoin(address, followed(Html.of(answer.text), address, step))
         answer = site.http.get(address, follow_redirects=True)
         assert answer.status_code == 200, address
-    shown = answer.text + re.sub(r"<[^>]+>", " ", answer.text)
-    assert [figure for figure in figures if figure not in shown] == [], address
+    text = answer.text + re.sub(r"<[^>]+>", " ", answer.text)
+    assert [figure for figure in figures if figure not in text] == [], address
     assert len(answer.content) < 100_000
 
 
@@ -194,5 +194,5 @@ def test_pages_of_real_data_stay_small_for_a_paid_key(site: LiveServer) -> None:
 
 def test_a_search_names_a_series_by_what_it_measures(site: LiveServer) -> None:
     links = Html.of(site.http.get("/search?q=Nigeria+inflation").text).all("a")
-    shown = {link.attributes["href"]: link.text for link in links}
-    assert shown["/macro/series/WEO.PCPIPCH.NG"].startswith("Inflation of consumer prices")
+    titles = {link.attributes["href"]: link.text for link in links}
+    assert titles["/macro/series/WEO.PCPIPCH.NG"].startswith("Inflation of consumer prices")

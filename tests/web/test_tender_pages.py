@@ -19,8 +19,8 @@ from tests.web.site import (
     HOSTILE_TITLE,
     ZEBRA_ID,
     Html,
+    all_release_ids,
     publish_hostile_world,
-    tender_walk,
 )
 
 
@@ -85,14 +85,14 @@ def test_the_parties_of_a_process_link_to_their_organisations(
     rows = server.get("/v1/tender-parties?limit=1000", paid_key).json()["data"]
     resolved = {(row["name"], (row["identifier"] or {}).get("id", "")): row["service_id"] for row in rows}
     releases = server.get("/v1/tenders?country=KE&limit=1000", paid_key).json()["data"]
-    named: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    names: dict[str, set[tuple[str, str]]] = defaultdict(set)
     withheld: dict[str, int] = defaultdict(int)
     for row in releases:
         withheld[row["ocid"]] = max(withheld[row["ocid"]], row["withheld_parties"])
         for party in row["release"].get("parties", []):
             if "name" in party:  # a withheld one has no name
-                named[row["ocid"]].add((party["name"], (party.get("identifier") or {}).get("id", "")))
-    with_links = [ocid for ocid, parties in named.items() if any(resolved[party] for party in parties)]
+                names[row["ocid"]].add((party["name"], (party.get("identifier") or {}).get("id", "")))
+    with_links = [ocid for ocid, parties in names.items() if any(resolved[party] for party in parties)]
     with_people = [ocid for ocid, count in withheld.items() if count]
     assert len(with_links) > 5
     assert with_people
@@ -106,7 +106,7 @@ def test_the_parties_of_a_process_link_to_their_organisations(
         parties = main.partition('class="entries parties"')[2]
         links = Html.of(f"<ul {parties.partition('</ul>')[0]}</ul>").all("a")
         assert sorted(a.attributes["href"].removeprefix("/company/") for a in links) == sorted(
-            filter(None, (resolved[party] for party in named[ocid]))
+            filter(None, (resolved[party] for party in names[ocid]))
         )
         assert all(server.get(a.attributes["href"], paid_key).status_code == 200 for a in links)
         assert (f"{withheld[ocid]} parties are withheld" in main) == bool(withheld[ocid])
@@ -127,22 +127,22 @@ def test_changes_of_a_publication_are_counted_for_all_and_listed_for_a_paid_key(
     assert not [row for row in sandbox.all("tr") if "data-key" in row.attributes]
     key = hostile.key("starter")
     paid = Html.of(hostile.get(address, key).text)
-    shown = [row.attributes["data-key"] for row in paid.all("tr") if "data-key" in row.attributes]
+    listed = [row.attributes["data-key"] for row in paid.all("tr") if "data-key" in row.attributes]
     since, edition = re.findall(r"(?:since|edition)=([^&]+)", address)
     rows = hostile.get(f"/v1/changes?since={since}&edition={edition}", key).json()["data"]
-    assert shown == [" | ".join(row["key"]) for row in rows]
-    assert shown
+    assert listed == [" | ".join(row["key"]) for row in rows]
+    assert listed
 
 
 @pytest.mark.rule("WEB-9")
 def test_the_pages_of_tenders_list_the_rows_of_the_api(server: LiveServer, paid_key: str) -> None:
-    address, shown = "/tenders?country=KE", []
+    address, listed = "/tenders?country=KE", []
     while address:
         page = Html.of(server.get(address, paid_key).text)
-        shown += [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
+        listed += [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
         following = page.all("a", rel="next")
         address = following[0].attributes["href"] if following else ""
-    assert shown == tender_walk(server, paid_key, "KE")
+    assert listed == all_release_ids(server, paid_key, "KE")
 
 
 @pytest.mark.rule("WEB-18")
@@ -152,23 +152,23 @@ def test_a_buyer_and_a_supplier_page_sum_the_awards_of_the_latest_releases(serve
         releases = server.get(f"/v1/tenders?country={country}&limit=1000", paid_key).json()["data"]
         latest = {row["ocid"]: row for row in reversed(releases)}.values()
         for role in ("buyer", "supplier"):
-            wanted: dict[str, dict[tuple[str, str], Decimal]] = {}
+            expected: dict[str, dict[tuple[str, str], Decimal]] = {}
             for row in latest:
                 for award in row["release"].get("awards", []):
                     value, year = award.get("value") or {}, (award.get("date") or row["release_date"])[:4]
                     sides = [row["buyer_name"]] if role == "buyer" else _names(award)
                     for name in sides:
                         if name and value.get("amount") is not None:
-                            sums = wanted.setdefault(name, {})
+                            sums = expected.setdefault(name, {})
                             key = year, value["currency"]
                             sums[key] = sums.get(key, Decimal()) + Decimal(str(value["amount"]))
-            for name, sums in sorted(wanted.items())[:3]:
+            for name, sums in sorted(expected.items())[:3]:
                 text = server.get(f"/{role}/{country}/{quote(name)}", paid_key).text
-                shown = re.findall(
+                cells = re.findall(
                     r'<th scope="row">(\d{4})</th><td>([A-Z]{3})</td><td class="n"><data value="([^"]+)"',
                     text,
                 )
-                assert {(year, currency): Decimal(value) for year, currency, value in shown} == sums, name
+                assert {(year, currency): Decimal(value) for year, currency, value in cells} == sums, name
                 others = "supplier" if role == "buyer" else "buyer"
                 links = re.findall(rf'href="(/{others}/{country}/[^"]+)"', text)
                 assert all(server.get(unescape(link), paid_key).status_code == 200 for link in links[:2])
@@ -193,8 +193,8 @@ def test_a_process_shows_its_state_on_the_day(server: LiveServer) -> None:
         for page in (f"{address}?as_of={day}", f"/at/{day}{address}"):
             answer = server.http.get(page, headers=BROWSER)
             assert answer.status_code == 200, page
-            (shown,) = [e for e in Html.of(answer.text).elements if "data-state" in e.attributes]
-            assert shown.text == state, page
+            (element,) = [e for e in Html.of(answer.text).elements if "data-state" in e.attributes]
+            assert element.text == state, page
     whole = Html.of(server.http.get(address, headers=BROWSER).text).all("main")[0].text
     for text in ("Duineveld Sample Civils (Pty) Ltd", "ZA00134-A1", "ZAR 29,350,000", "What changed"):
         assert text in whole
@@ -212,8 +212,8 @@ def test_tenders_are_listed_by_buyer_and_those_that_close_this_week_come_first(
     assert rows
     assert all("Treasury" in row["buyer_name"] for row in rows)
     page = Html.of(server.get("/tenders?country=ZA&buyer=treasury&limit=400", paid_key).text)
-    shown = [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
-    assert shown == [row["release_id"] for row in rows]
+    listed = [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
+    assert listed == [row["release_id"] for row in rows]
     links = [a.attributes["href"] for a in Html.of(server.get("/search?q=treasury", paid_key).text).all("a")]
     processes = [href for href in links if href.startswith("/tender/")]
     assert len(processes) == len(set(processes)) > 3
@@ -231,24 +231,24 @@ def test_a_sorted_list_of_processes_keeps_its_order_and_filters_across_pages(
     rows = server.get(f"/at/{day}/v1/tenders?country=ZA&limit=1000", paid_key).json()["data"]
     newest = {row["ocid"]: row for row in reversed(rows)}
 
-    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+    def sort_key(row: dict[str, Any]) -> tuple[Any, ...]:
         if sort == "value":
             return row["value_amount"] is None, -(row["value_amount"] or 0)
         closing = (row["closing_date"] or "0001-01-01")[:10]
         is_open = closing >= day
         return not is_open, closing if is_open else [-ord(letter) for letter in closing]
 
-    address, shown = f"/at/{day}/tenders?country=ZA&sort={sort}", []
+    address, listed = f"/at/{day}/tenders?country=ZA&sort={sort}", []
     while address:
         page = Html.of(server.get(address, paid_key).text)
-        shown += [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
+        listed += [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
         following = page.all("a", rel="next")
         address = following[0].attributes["href"] if following else ""
         assert not address or ("country=ZA" in address and f"sort={sort}" in address)
     by_release = {row["release_id"]: row for row in newest.values()}
-    assert sorted(shown) == sorted(by_release)
-    assert len(shown) > 25
-    places = [place(by_release[release]) for release in shown]
-    assert places == sorted(places)
+    assert sorted(listed) == sorted(by_release)
+    assert len(listed) > 25
+    sort_keys = [sort_key(by_release[release]) for release in listed]
+    assert sort_keys == sorted(sort_keys)
     assert server.http.get("/tenders?sort=name", headers=BROWSER).status_code == 400
     assert server.http.get(f"/tenders?sort={sort}&page=0", headers=BROWSER).status_code == 400

@@ -18,7 +18,7 @@ from sankofa.model.vintages import Mode
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
 from tests.patience import wait
-from tests.world.reference import MODES, Told
+from tests.world.reference import MODES, FiledFigure
 
 COLUMNS = (
     *("entity", "line_item", "value", "currency", "period_start", "period_end", "available_at"),
@@ -48,8 +48,10 @@ class Desk:
     def take(self, source: str, *paths: Path) -> Summary:
         ledger = self.ledger()
         try:
-            known = load_sources(self.home)[source]
-            return ingest(ledger, known, paths, rejects_folder=self.home / "rejects", clock=lambda: self.now)
+            source_ = load_sources(self.home)[source]
+            return ingest(
+                ledger, source_, paths, rejects_folder=self.home / "rejects", clock=lambda: self.now
+            )
         finally:
             ledger.close()
 
@@ -82,31 +84,31 @@ def ask(
         answers = {}
         for day in days:
             for mode in modes:
-                found = await edition.select(
+                selection = await edition.select(
                     "fundamentals", service_id, day=day.toordinal(), modes=int(_MODES[mode])
                 )
-                assert found is not None
-                rows = json.loads(b"[" + found.rows + b"]", parse_int=Decimal, parse_float=Decimal)
-                assert (len(rows), found.truncated) == (found.count, False)
+                assert selection is not None
+                rows = json.loads(b"[" + selection.rows + b"]", parse_int=Decimal, parse_float=Decimal)
+                assert (len(rows), selection.truncated) == (selection.count, False)
                 answers[day, mode] = tuple(rows)
         return answers
 
     return wait(every())
 
 
-def as_row(entity: str, told: Told, location: str = "") -> list[str]:
+def as_row(entity: str, filed: FiledFigure, location: str = "") -> list[str]:
     """A report as a row of the template."""
     return [
         entity,
-        told.concept,
-        "" if told.value is None else str(told.value),
-        told.unit,
-        told.start.isoformat() if told.start else "",
-        told.end.isoformat(),
-        told.available.isoformat() if told.available else "",
-        told.document,
+        filed.concept,
+        "" if filed.value is None else str(filed.value),
+        filed.unit,
+        filed.start.isoformat() if filed.start else "",
+        filed.end.isoformat(),
+        filed.available.isoformat() if filed.available else "",
+        filed.document,
         location,
-        "" if told.confidence is None else str(told.confidence),
+        "" if filed.confidence is None else str(filed.confidence),
     ]
 
 

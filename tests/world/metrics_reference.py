@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
-from tests.world.reference import Seen, Told, knowable
-from tests.world.routes_reference import Filed, Option, _unless, line_items, said, terms
+from tests.world.reference import ExpectedRow, FiledFigure, knowable
+from tests.world.routes_reference import Filed, Option, _unless, declared_routes, line_items, terms
 
 F = Fraction
 Table = dict[str, Fraction]
@@ -71,7 +71,7 @@ class Worked(NamedTuple):
     """A value computed from a set of figures, with the rows it came from; or the reason why there is none."""
 
     value: Decimal | None
-    inputs: tuple[Seen, ...]
+    inputs: tuple[ExpectedRow, ...]
     available: date | None
     reason: str
     routes: tuple[int, ...] = ()
@@ -82,17 +82,17 @@ class _Looked(dict[str, Fraction]):
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
-        self.asked: list[str] = []
+        self.names: list[str] = []
 
     def __getitem__(self, name: str) -> Fraction:
-        self.asked.append(name)
+        self.names.append(name)
         return super().get(name, F(1))
 
 
 class View(NamedTuple):
     """The figures of one period as known on a day, and those in each filing."""
 
-    rows: dict[Key, Seen]
+    rows: dict[Key, ExpectedRow]
     filings: list[set[Key]]
     basis: Basis
     earlier: dict[Key, list[Decimal]]
@@ -102,21 +102,21 @@ class View(NamedTuple):
 class Issuer:
     """All reports of one issuer, and what each day shows."""
 
-    def __init__(self, told: Sequence[Told], today: date) -> None:
-        self.told = [t for t in told if t.available is not None]
+    def __init__(self, filed: Sequence[FiledFigure], today: date) -> None:
+        self.filed = [t for t in filed if t.available is not None]
         self._end = today
-        self._years = _reported_years(told)
-        self._named: dict[tuple[date | None, date, date], bool] = {}
+        self._years = _reported_years(filed)
+        self._is_full_by_period: dict[tuple[date | None, date, date], bool] = {}
         self._worked: dict[tuple[date, date, Basis | None], dict[str, Worked]] = {}
-        self._known: dict[date, list[Seen]] = {}
+        self._figures_by_day: dict[date, list[ExpectedRow]] = {}
         self._views: dict[tuple[date, date], View] = {}
-        self._by_figure: dict[Any, list[Told]] = {}
-        self._by_end: dict[date, list[Told]] = {}
-        for t in self.told:
+        self._by_figure: dict[Any, list[FiledFigure]] = {}
+        self._by_end: dict[date, list[FiledFigure]] = {}
+        for t in self.filed:
             self._by_figure.setdefault((t.concept, t.unit, t.start, t.end), []).append(t)
             self._by_end.setdefault(t.end, []).append(t)
 
-    def shown(self, day: date) -> dict[str, Answer]:
+    def current(self, day: date) -> dict[str, Answer]:
         """By metric: the value or the reason why there is none, its inputs, and the year."""
         ends = self._published(day)
         if not ends:
@@ -127,7 +127,7 @@ class Issuer:
         now = self._of_year(latest, self._end, view.basis if view.rows else None)
         return {slug: self._answer(slug, latest, then[slug], now[slug], day) for slug in SLUGS}
 
-    def known(self, day: date) -> dict[str, Answer]:
+    def as_known(self, day: date) -> dict[str, Answer]:
         """The same with `basis=as_known`: nothing that became public later is used."""
         ends = self._published(day)
         if not ends:
@@ -147,11 +147,11 @@ class Issuer:
 
     def _why(self, slug: str, end: date, then: Worked, now: Worked, day: date) -> str:
         """Whether a restated or an added figure makes the day's value differ from today's."""
-        known, today = self._facts(end, day), self._facts(end, self._end)
+        then_public, today = self._facts(end, day), self._facts(end, self._end)
         used = {(row.concept, row.end) for worked in (then, now) for row in worked.inputs}
         decides = {concept for name in _needed(slug) for concept in deciding(name)}
-        restated = {key for key in known if known[key] != today.get(key)}
-        added = today.keys() - known.keys()
+        restated = {key for key in then_public if then_public[key] != today.get(key)}
+        added = today.keys() - then_public.keys()
         for state, keys, inputs in (
             ("revised_after_as_of", restated, True),
             ("completed_after_as_of", added, True),
@@ -161,7 +161,7 @@ class Issuer:
                 return state
         return "completed_after_as_of"
 
-    def _facts(self, end: date, day: date) -> dict[Key, Seen]:
+    def _facts(self, end: date, day: date) -> dict[Key, ExpectedRow]:
         before = self._before(end, day)
         views = [self._view(one, day) for one in (end, before) if one is not None]
         return {key: row for view in views for key, row in view.rows.items()}
@@ -170,8 +170,8 @@ class Issuer:
         """The full years with a figure, other than a single balance, reported between their end and a day."""
         return {
             t.end
-            for end, told in self._by_end.items()
-            for t in told
+            for end, figures in self._by_end.items()
+            for t in figures
             if t.available is not None and end <= t.available <= day and t.value is not None
             if (t.start or not lasting) and self._is_full(t.start, t.end, t.available)
         }
@@ -179,7 +179,7 @@ class Issuer:
     def _before(self, end: date, day: date) -> date | None:
         published = self._published(day)
         closest = _closest(self._published(day, lasting=True), end) or _closest(published, end)
-        return closest or _closest({row.end for row in self._held(day)} - published, end)
+        return closest or _closest({row.end for row in self._full_year_figures(day)} - published, end)
 
     def _of_year(self, end: date, day: date, basis: Basis | None = None) -> dict[str, Worked]:
         """Every metric of a full year, computed from what was public by a day."""
@@ -200,7 +200,7 @@ class Issuer:
         return self._views[end, day]
 
     def _viewed(self, end: date, day: date) -> View:
-        rows = {row[:4]: row for row in self._held(day) if row.end == end}
+        rows = {row[:4]: row for row in self._full_year_figures(day) if row.end == end}
         first: dict[str, date] = {}
         last: dict[str, tuple[date, str]] = {}
         filings: dict[str, set[Key]] = {}
@@ -226,16 +226,16 @@ class Issuer:
         basis = _basis(rows, filings.get(reporting or "", set()))
         return View(rows, [filings[d] for d in order], basis, earlier)
 
-    def _held(self, day: date) -> list[Seen]:
+    def _full_year_figures(self, day: date) -> list[ExpectedRow]:
         """The figures of full years; opening balances come from the report that repeats them."""
-        if day in self._known:
-            return self._known[day]
-        held = []
-        for row in knowable(self.told, day, "latest"):
+        if day in self._figures_by_day:
+            return self._figures_by_day[day]
+        full = []
+        for row in knowable(self.filed, day, "latest"):
             if row.value is None:
                 continue
             if self._is_full(row.start, row.end, row.available):
-                held.append(row)
+                full.append(row)
             elif row.start is None:
                 again = [
                     t.available
@@ -246,21 +246,21 @@ class Issuer:
                     and self._is_full(None, row.end, t.available)
                 ]
                 if again:
-                    held.append(row._replace(available=min(again)))
-        self._known[day] = held
-        return held
+                    full.append(row._replace(available=min(again)))
+        self._figures_by_day[day] = full
+        return full
 
-    def _is_full(self, start: date | None, end: date, known: date) -> bool:
-        named = (start, end, known)
-        if named not in self._named:
-            self._named[named] = self._is_full_year(start, end, known)
-        return self._named[named]
+    def _is_full(self, start: date | None, end: date, day: date) -> bool:
+        period = (start, end, day)
+        if period not in self._is_full_by_period:
+            self._is_full_by_period[period] = self._is_full_year(start, end, day)
+        return self._is_full_by_period[period]
 
     def _is_full_year(self, start: date | None, last: date, day: date) -> bool:
         """Twelve months to a year-end, or an instant on one, as far as that was known on the day."""
         if start is not None and not _twelve_months(start, last):
             return False
-        known = _without_trailing(
+        reported = _without_trailing(
             Counter(
                 {
                     year: sum(count for public, count in days.items() if public <= day)
@@ -269,16 +269,16 @@ class Issuer:
                 }
             )
         )
-        if not known:
+        if not reported:
             return False
-        ends = {end for _, end in known} | {start - timedelta(days=1) for start, _ in known}
+        ends = {end for _, end in reported} | {start - timedelta(days=1) for start, _ in reported}
         if any(abs((last - end).days) <= 10 for end in ends):
             return last in ends
-        begun, end = min(known, key=lambda year: abs((last - year[1]).days))
+        first, end = min(reported, key=lambda year: abs((last - year[1]).days))
         away = (last - end).days
         if abs(away - round(away / 365.25) * 365.25) > 10:
             return False
-        if ((end - begun).days + 1) % 7 == 0:
+        if ((end - first).days + 1) % 7 == 0:
             return away % 7 == 0
         return (last + timedelta(days=1)).replace(year=2000) == (end + timedelta(days=1)).replace(year=2000)
 
@@ -287,7 +287,7 @@ class Issuer:
 def _parameters(formula: Callable[[Table], Any]) -> tuple[str, ...]:
     looked = _Looked({})
     formula(looked)
-    return tuple(dict.fromkeys(looked.asked))
+    return tuple(dict.fromkeys(looked.names))
 
 
 @cache
@@ -305,8 +305,8 @@ def _forms(slug: str) -> list[tuple[set[str], Callable[[Table], tuple[Fraction, 
 @cache
 def used_concepts() -> frozenset[str]:
     """Every name that the two files use."""
-    names = set(said()["items"])
-    for text in _texts(said()):
+    names = set(declared_routes()["items"])
+    for text in _texts(declared_routes()):
         names.update(name.lstrip("-") for name in re.findall(r"[\w-]+:\w+", text))
     return frozenset(names)
 
@@ -328,27 +328,29 @@ def _texts(data: Any) -> Iterator[str]:
 @cache
 def deciding(item: str) -> frozenset[str]:
     """Every name that can decide which figure an item uses."""
-    items, found = {item}, set[str]()
-    for identity in said()["identities"].values():
+    items, deciders = {item}, set[str]()
+    for identity in declared_routes()["identities"].values():
         names = {name for _, name in terms(identity["items"])}
         if items & names:
             items |= names
-            found |= {name for _, name in terms(identity.get("optional", ""))}
+            deciders |= {name for _, name in terms(identity.get("optional", ""))}
     for one in items:
-        found.add(one)
-        for route in said()["items"].get(one, []):
-            found |= {name for _, name in terms(route.get("take", ""))} | set(
+        deciders.add(one)
+        for route in declared_routes()["items"].get(one, []):
+            deciders |= {name for _, name in terms(route.get("take", ""))} | set(
                 _unless(route.get("unless", ""))
             )
-            found |= {name for text in route.get("at_least", []) for _, name in terms(text)}
-            equations = said()["confirmations"].get(route.get("confirm", ""), [])
-            found |= {name for equation in equations for _, name in terms(equation)}
+            deciders |= {name for text in route.get("at_least", []) for _, name in terms(text)}
+            equations = declared_routes()["confirmations"].get(route.get("confirm", ""), [])
+            deciders |= {name for equation in equations for _, name in terms(equation)}
             for name in route.get("of", "").split():
-                breakdown = said()["breakdowns"][name]
-                found |= {c.lstrip("-") for given in breakdown["members"].values() for c in given.split()}
-                found |= {c for text in breakdown["totals"] for _, c in terms(text)}
-        found |= {name for text in said()["parts"].get(one, []) for _, name in terms(text)}
-    return frozenset(found)
+                breakdown = declared_routes()["breakdowns"][name]
+                deciders |= {
+                    c.lstrip("-") for members in breakdown["members"].values() for c in members.split()
+                }
+                deciders |= {c for text in breakdown["totals"] for _, c in terms(text)}
+        deciders |= {name for text in declared_routes()["parts"].get(one, []) for _, name in terms(text)}
+    return frozenset(deciders)
 
 
 def _needed(slug: str) -> set[str]:
@@ -364,7 +366,7 @@ def _bases(view: View) -> set[Basis]:
     return {(_standard(concept), unit) for concept, unit, _, _ in view.rows if unit}
 
 
-def _basis(rows: dict[Key, Seen], reporting: set[Key]) -> Basis:
+def _basis(rows: dict[Key, ExpectedRow], reporting: set[Key]) -> Basis:
     """The basis of the latest filing that reports assets; without one, the basis of most figures."""
     keys = reporting or set(rows)
     assets = {key for key in reporting if key[0] in ASSETS}
@@ -373,9 +375,9 @@ def _basis(rows: dict[Key, Seen], reporting: set[Key]) -> Basis:
     money = min(allowed, key=lambda unit: (-moneys[unit], unit), default="")
     standards = {_standard(concept) for concept, unit, _, _ in assets if unit == money} - {""}
     counted = keys if standards else set(rows)
-    held = Counter(_standard(concept) for concept, unit, _, _ in counted if unit == money)
-    standards = standards or held.keys() - {""}
-    return min(standards, key=lambda name: (-held[name], name), default=""), money
+    counts = Counter(_standard(concept) for concept, unit, _, _ in counted if unit == money)
+    standards = standards or counts.keys() - {""}
+    return min(standards, key=lambda name: (-counts[name], name), default=""), money
 
 
 def _filed(view: View, basis: Basis) -> Filed:
@@ -410,9 +412,9 @@ def _table(year: View, earlier: View | None, basis: Basis) -> dict[str, Option]:
 
 
 def _work(slug: str, own: dict[str, Option], tables: dict[Basis, dict[str, Option]]) -> Worked:
-    taken = _taken(slug, own)
-    if taken is not None:
-        (above, below), inputs, routes = taken
+    match = _first_match(slug, own)
+    if match is not None:
+        (above, below), inputs, routes = match
         if below <= 0:
             return Worked(None, inputs, None, "denominator_not_positive", routes)
         return Worked(_ten_digits(above / below), inputs, max(row.available for row in inputs), "", routes)
@@ -420,7 +422,7 @@ def _work(slug: str, own: dict[str, Option], tables: dict[Basis, dict[str, Optio
     if len({money for _, money in tables}) > 1:
         every = list(tables.values())
         everything = {name for table in every for name in table if name[0].isalpha() and name in ITEMS}
-        for name in {name[1:] for name in ASKED if name[0] == "-"} & everything:
+        for name in {name[1:] for name in FORMULA_INPUTS if name[0] == "-"} & everything:
             if any("before " + name in table for table in every):
                 same = any("=" + name in table for table in every)
                 if same or not any(name in table and "before " + name in table for table in every):
@@ -429,35 +431,35 @@ def _work(slug: str, own: dict[str, Option], tables: dict[Basis, dict[str, Optio
     return Worked(None, (), None, "currency_mixed" if mixed else "input_absent")
 
 
-ASKED = {name for slug in SLUGS for needs, _ in _forms(slug) for name in needs}
-ITEMS = {name for name in ASKED if name[0] != "-"}
+FORMULA_INPUTS = {name for slug in SLUGS for needs, _ in _forms(slug) for name in needs}
+ITEMS = {name for name in FORMULA_INPUTS if name[0] != "-"}
 
 
 def _looked_up(name: str, needs: set[str]) -> str:
     return "=" + name if "-" + name in needs else name
 
 
-def _taken(
+def _first_match(
     slug: str, table: dict[str, Option]
-) -> tuple[tuple[Fraction, Fraction], tuple[Seen, ...], tuple[int, ...]] | None:
+) -> tuple[tuple[Fraction, Fraction], tuple[ExpectedRow, ...], tuple[int, ...]] | None:
     """The value of the first formula whose inputs are all reported, and its inputs."""
     for needs, formula in _forms(slug):
         names = {name: _looked_up(name, needs) for name in needs}
         if table.keys() >= set(names.values()):
-            values = {name: table[found].value for name, found in names.items()}
-            found_by = [table[names[name]] for name in _parameters(formula)]
-            inputs = tuple(row for option in found_by for row in option.inputs)
-            return formula(values), inputs, tuple(option.route for option in found_by)
+            values = {name: table[own].value for name, own in names.items()}
+            chosen = [table[names[name]] for name in _parameters(formula)]
+            inputs = tuple(row for option in chosen for row in option.inputs)
+            return formula(values), inputs, tuple(option.route for option in chosen)
     return None
 
 
-def _reported_years(told: Sequence[Told]) -> dict[tuple[date, date], Counter[date]]:
+def _reported_years(filed: Sequence[FiledFigure]) -> dict[tuple[date, date], Counter[date]]:
     """The reported full years, and how many figures each day has of them.
 
     Twelve months that are the smaller part of an interim report are not a year: such a report has more
     figures of the year to date.
     """
-    figures = Counter((t.document, t.end, t.start) for t in told if t.start is not None)
+    figures = Counter((t.document, t.end, t.start) for t in filed if t.start is not None)
     most: dict[tuple[str, date], int] = {}
     for (document, end, start), count in figures.items():
         if not _twelve_months(start, end):
@@ -468,7 +470,7 @@ def _reported_years(told: Sequence[Told]) -> dict[tuple[date, date], Counter[dat
         if _twelve_months(start, end) and count < most.get((document, end), 0)
     }
     years: dict[tuple[date, date], Counter[date]] = {}
-    for t in told:
+    for t in filed:
         if t.start and t.available and _twelve_months(t.start, t.end) and (t.start, t.end) not in trailing:
             years.setdefault((t.start, t.end), Counter())[t.available] += 1
     return years
@@ -497,12 +499,12 @@ def _ten_digits(exact: Fraction) -> Decimal:
     """Round half to even at the tenth significant digit, in whole numbers."""
     if exact == 0:
         return Decimal(0)
-    place = 0
-    while abs(exact) * F(10) ** place >= 10**10:
-        place -= 1
-    while abs(exact) * F(10) ** place < 10**9:
-        place += 1
-    return Decimal(round(exact * F(10) ** place)).scaleb(-place)  # round() of a Fraction is half-even
+    digits = 0
+    while abs(exact) * F(10) ** digits >= 10**10:
+        digits -= 1
+    while abs(exact) * F(10) ** digits < 10**9:
+        digits += 1
+    return Decimal(round(exact * F(10) ** digits)).scaleb(-digits)  # round() of a Fraction is half-even
 
 
 def _twelve_months(start: date, end: date) -> bool:

@@ -17,7 +17,7 @@ Identity = tuple[str, str, date | None, date]
 """Concept, unit, start and end of the period: what makes two figures the same fact."""
 
 
-class Told(NamedTuple):
+class FiledFigure(NamedTuple):
     """One figure in one document, as a row of a file."""
 
     concept: str
@@ -33,7 +33,7 @@ class Told(NamedTuple):
     confidence: Decimal | None = None
 
 
-class Seen(NamedTuple):
+class ExpectedRow(NamedTuple):
     """One row that must be served, as far as the rules determine it."""
 
     concept: str
@@ -49,31 +49,33 @@ class Seen(NamedTuple):
     superseded_by: str | None
 
 
-def knowable(told: Iterable[Told], day: date, mode: str) -> set[Seen]:
+def knowable(filed: Iterable[FiledFigure], day: date, mode: str) -> set[ExpectedRow]:
     """Every row that `as_of` this day shows in a mode."""
     stories: defaultdict[Identity, list[tuple[date, str, Decimal | None]]] = defaultdict(list)
-    for report in told:
+    for report in filed:
         if report.confidence is not None and report.confidence < Decimal("0.85"):
             continue
-        public = report.available or _first_capture(told, report)
+        public = report.available or _first_capture(filed, report)
         if public <= day and report.end <= day:
             identity = (report.concept, report.unit, report.start, report.end)
             stories[identity].append((public, report.document, report.value))
-    return {row for identity, story in stories.items() for row in _shown(identity, story, mode)}
+    return {row for identity, story in stories.items() for row in _rows_in_mode(identity, story, mode)}
 
 
-def _first_capture(told: Iterable[Told], undated: Told) -> date:
+def _first_capture(filed: Iterable[FiledFigure], undated: FiledFigure) -> date:
     """A document without a date is known from its first capture: later captures do not change that."""
     return min(
         other.captured
-        for other in told
+        for other in filed
         if other[:6] == undated[:6]
         and other.available is None
         and (other.confidence is None or other.confidence >= Decimal("0.85"))
     )
 
 
-def _shown(identity: Identity, story: list[tuple[date, str, Decimal | None]], mode: str) -> Iterable[Seen]:
+def _rows_in_mode(
+    identity: Identity, story: list[tuple[date, str, Decimal | None]], mode: str
+) -> Iterable[ExpectedRow]:
     figures: list[tuple[date, str, Decimal | None]] = []
     for report in sorted(story, key=lambda r: (r[0], r[1], Decimal("-Infinity") if r[2] is None else r[2])):
         nothing_yet = not figures and report[2] is None
@@ -83,7 +85,7 @@ def _shown(identity: Identity, story: list[tuple[date, str, Decimal | None]], mo
     for number, (public, document, value) in enumerate(figures, 1):
         later = figures[number] if number < len(figures) else None
         rows.append(
-            Seen(
+            ExpectedRow(
                 *identity,
                 number,
                 value,
@@ -102,12 +104,12 @@ def _document(source_ref: str) -> str:
     return source_ref.partition(":")[2].partition("#")[0].partition("@")[0]
 
 
-def seen(rows: Sequence[dict[str, Any]]) -> set[Seen]:
+def answered_rows(rows: Sequence[dict[str, Any]]) -> set[ExpectedRow]:
     """The rows of an answer in the same form. Their figures must have been parsed exactly."""
     documents = {row["record_ref"]: _document(row["source_ref"]) for row in rows}
     assert len(documents) == len(rows), "a record_ref names one vintage"
     return {
-        Seen(
+        ExpectedRow(
             row["concept"] or row["line_item"],
             row["unit"] or "",
             row["period_start"] and date.fromisoformat(row["period_start"]),
@@ -127,7 +129,7 @@ def seen(rows: Sequence[dict[str, Any]]) -> set[Seen]:
 _ELSEWHERE = "a vintage that is not in the answer"
 
 
-def told_in(mode: str, rows: set[Seen]) -> set[Seen]:
+def expected_in(mode: str, rows: set[ExpectedRow]) -> set[ExpectedRow]:
     """Outside `all`, a successor is named by a record_ref that the answer itself does not explain."""
     if mode == "all":
         return rows

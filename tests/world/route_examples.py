@@ -46,10 +46,10 @@ def route_key(route: Route) -> RouteKey:
 
 def routes_with_a_filing() -> list[Route]:
     """The routes that read tagged filings, not those of items under their own name."""
-    asked = sorted(metric_inputs())
+    items = sorted(metric_inputs())
     return [
         route
-        for item in asked
+        for item in items
         for route in table().routes[item]
         if route.since not in ("", "-") and route.single not in NEWER_THAN_THE_FILES
     ]

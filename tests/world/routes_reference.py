@@ -15,13 +15,13 @@ from itertools import combinations, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tests.world.reference import Seen
+from tests.world.reference import ExpectedRow
 
 F = Fraction
 
 
 @cache
-def said() -> dict[str, Any]:
+def declared_routes() -> dict[str, Any]:
     folder = files("sankofa.model")
     texts = [folder.joinpath(name).read_text() for name in ("routes.toml", "breakdowns.toml")]
     return tomllib.loads("\n".join(texts))
@@ -32,13 +32,13 @@ class Option(NamedTuple):
 
     route: int
     value: Fraction
-    inputs: tuple[Seen, ...]
+    inputs: tuple[ExpectedRow, ...]
 
 
 class Filed(NamedTuple):
     """The figures of a period in one standard and currency, and those in each filing."""
 
-    rows: Mapping[str, Seen]
+    rows: Mapping[str, ExpectedRow]
     """By concept; none was withdrawn."""
     filings: Sequence[frozenset[str]]
     """The earliest first, without those that have only what an earlier one has."""
@@ -60,28 +60,28 @@ class Filed(NamedTuple):
 
 @cache
 def terms(text: str) -> tuple[tuple[int, str], ...]:
-    found = re.findall(r"([+-]?)\s*([a-zA-Z$][\w:-]*|\$)", text)
-    return tuple((-1 if sign == "-" else 1, name) for sign, name in found)
+    matches = re.findall(r"([+-]?)\s*([a-zA-Z$][\w:-]*|\$)", text)
+    return tuple((-1 if sign == "-" else 1, name) for sign, name in matches)
 
 
 def options(item: str, filed: Filed) -> list[Option]:
     """Every open way to compute an item, in order."""
-    found: list[Option] = []
-    for number, route, taken in _routes(item):
-        if not filed.rows.keys() >= taken or ("members" in route and found):
+    opened: list[Option] = []
+    for number, route, needed in _routes(item):
+        if not filed.rows.keys() >= needed or ("members" in route and opened):
             continue
         option = _option(number, route, filed)
         if option is not None:
             option = _plausible(item, route, option, filed)
         if option is not None:
-            found.append(option)
-    return found
+            opened.append(option)
+    return opened
 
 
 @cache
 def _routes(item: str) -> list[tuple[int, dict[str, Any], frozenset[str]]]:
     """The routes to an item: number, conditions and concepts of each."""
-    routes = [{"take": item}, *said()["items"][item]]
+    routes = [{"take": item}, *declared_routes()["items"][item]]
     return [(n, r, frozenset(name for _, name in terms(r.get("take", "")))) for n, r in enumerate(routes)]
 
 
@@ -120,24 +120,30 @@ def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
 
 def _plausible(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option | None:
     """Drop totals that are less than a part; correct the sign of an outflow if that is proven."""
-    if option.value < 0 and item in said()["magnitudes"].split():
+    if option.value < 0 and item in declared_routes()["magnitudes"].split():
         return _turned(item, route, option, filed)
-    if option.value < 0 and item in said()["never_negative"].split():
+    if option.value < 0 and item in declared_routes()["never_negative"].split():
         return None
-    same = {r["take"] for r in said()["items"][item] if r.get("served") and "confirm" not in r}
+    same = {r["take"] for r in declared_routes()["items"][item] if r.get("served") and "confirm" not in r}
     if (
         not option.value
         and route.get("take") in same
         and any(one in filed.rows and filed.value(one) for one in same)
     ):
         return None
-    least = [filed.sum(text) for text in said()["parts"].get(item, [])]
+    least = [filed.sum(text) for text in declared_routes()["parts"].get(item, [])]
     if any(part is not None and option.value < part for part in least):
         return None
-    wholes = [one.value for one in options(said()["wholes"][item], filed)] if item in said()["wholes"] else []
+    wholes = (
+        [one.value for one in options(declared_routes()["wholes"][item], filed)]
+        if item in declared_routes()["wholes"]
+        else []
+    )
     if wholes and option.value > max(*wholes, F(0)):
         return None
-    return _with_its_sign(item, route, option, filed) if item in said()["signed"].split() else option
+    return (
+        _with_its_sign(item, route, option, filed) if item in declared_routes()["signed"].split() else option
+    )
 
 
 def _with_its_sign(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option:
@@ -151,7 +157,7 @@ def _with_its_sign(item: str, route: dict[str, Any], option: Option, filed: File
             for own in (option.value, -option.value)
             for values in [[s * (own if n == "$" else filed.value(n)) for s, n in terms(equation)]]
         )
-        for equation in said()["confirmations"][item]
+        for equation in declared_routes()["confirmations"][item]
         for others in [{concept, *(name for _, name in terms(equation) if name != "$")}]
         if any(filing >= others for filing in filed.filings)
     ]
@@ -177,9 +183,9 @@ def _turned(item: str, route: dict[str, Any], option: Option, filed: Filed) -> O
             and concept not in others
             and sum(s * (-option.value if n == "$" else filed.value(n)) for s, n in terms(equation)) == 0
             and any(n == "$" for _, n in terms(equation))
-            for equation in said()["confirmations"].get(item, [])
+            for equation in declared_routes()["confirmations"].get(item, [])
         )
-        for name in said()["breakdowns"]:
+        for name in declared_routes()["breakdowns"]:
             if concept in _kinds(name):
                 closing = closed(name, other, filing)
                 proven = proven or (closing is not None and concept in closing[1])
@@ -190,14 +196,14 @@ def _turned(item: str, route: dict[str, Any], option: Option, filed: Filed) -> O
 
 @cache
 def _unless(text: str) -> tuple[str, ...]:
-    groups = said()["groups"]
+    groups = declared_routes()["groups"]
     return tuple(c for name in text.split() for c in (groups[name[1:]].split() if name[0] == "@" else [name]))
 
 
 def _holding(
     route: dict[str, Any], value: Fraction, own: set[str], filed: Filed, filing: frozenset[str]
 ) -> list[str] | None:
-    for equation in said()["confirmations"][route["confirm"]]:
+    for equation in declared_routes()["confirmations"][route["confirm"]]:
         parts = terms(equation)
         others = [name for _, name in parts if name != "$"]
         if set(others) & own or not filing >= set(others) or not all(filed.value(name) for name in others):
@@ -227,7 +233,7 @@ def _members(
 def _kinds(name: str) -> dict[str, tuple[int, str]]:
     return {
         concept.lstrip("-"): (-1 if concept[0] == "-" else 1, kind)
-        for kind, concepts in said()["breakdowns"][name]["members"].items()
+        for kind, concepts in declared_routes()["breakdowns"][name]["members"].items()
         for concept in concepts.split()
     }
 
@@ -235,16 +241,19 @@ def _kinds(name: str) -> dict[str, tuple[int, str]]:
 def closed(name: str, filed: Filed, filing: frozenset[str]) -> tuple[list[str], list[str]] | None:
     """The concepts of the total and the members of the first filing that add up to it."""
     kinds = _kinds(name)
-    inside = {whole: parts.split() for whole, parts in said()["breakdowns"][name].get("within", {}).items()}
+    inside = {
+        whole: parts.split()
+        for whole, parts in declared_routes()["breakdowns"][name].get("within", {}).items()
+    }
     there = [c for c in kinds if c in filing and filed.value(c)]
     covered = {part for whole in there for part in inside.get(whole, [])}
     lines, others = [c for c in there if c not in covered], [c for c in there if c in covered]
-    for text in said()["breakdowns"][name]["totals"]:
+    for text in declared_routes()["breakdowns"][name]["totals"]:
         of_total = [concept for _, concept in terms(text)]
         if not filing >= set(of_total):
             continue
         total = filed.sum(text) or F(0)
-        if said()["breakdowns"][name].get("positive", False) and total == 0:
+        if declared_routes()["breakdowns"][name].get("positive", False) and total == 0:
             return of_total, []
         members = _adding_up(lines, others, kinds, filed, total)
         if members is not None:
@@ -276,16 +285,16 @@ def line_items(items: Iterable[str], filed: Filed) -> dict[str, list[Option]]:
     if stray:
         rows = {concept: row for concept, row in filed.rows.items() if concept not in stray}
         filed = Filed(rows, [filing - stray for filing in filed.filings])
-    found = {item: options(item, filed) for item in items}
-    for identity in said()["identities"].values():
-        _check(identity, found, filed)
-    return found
+    by_item = {item: options(item, filed) for item in items}
+    for identity in declared_routes()["identities"].values():
+        _check(identity, by_item, filed)
+    return by_item
 
 
 def _stray(filed: Filed) -> frozenset[str]:
     """Figures that replaced one with which an equation held, reported without any other member of it."""
     stray = set[str]()
-    for identity in said()["identities"].values():
+    for identity in declared_routes()["identities"].values():
         members = terms(identity["items"])
         ways = [
             options(name, filed)
@@ -299,7 +308,7 @@ def _stray(filed: Filed) -> frozenset[str]:
         optional = [(s, c) for s, c in terms(identity.get("optional", "")) if c in filed.rows]
 
         def holds(some: tuple[Option, ...], members: Any = members, optional: Any = optional) -> bool | None:
-            signs, off = [s for s, _ in members], _taken_off(members, some)
+            signs, off = [s for s, _ in members], _subtracted(members, some)
             return _holds(signs, some, optional, filed, column=True, off=off)
 
         for number, option in enumerate(picked):
@@ -328,7 +337,7 @@ def _stray(filed: Filed) -> frozenset[str]:
     return frozenset(stray)
 
 
-def _check(identity: dict[str, Any], found: dict[str, list[Option]], filed: Filed) -> None:
+def _check(identity: dict[str, Any], by_item: dict[str, list[Option]], filed: Filed) -> None:
     members = terms(identity["items"])
     doubted, column = identity["doubted"].split(), identity.get("column", False)
     choices = []
@@ -337,31 +346,31 @@ def _check(identity: dict[str, Any], found: dict[str, list[Option]], filed: File
             there = name in filed.rows
             choices.append([Option(0, filed.value(name), (filed.rows[name],))] if there else [])
         else:
-            ways = found.get(name, [])
+            ways = by_item.get(name, [])
             choices.append(ways if name in doubted else ways[:1])
     optional = [(s, c) for s, c in terms(identity.get("optional", "")) if c in filed.rows]
     signs = [s for s, _ in members]
     every = list(product(*choices))
     if (
         not every
-        or _holds(signs, every[0], optional, filed, column=column, off=_taken_off(members, every[0]))
+        or _holds(signs, every[0], optional, filed, column=column, off=_subtracted(members, every[0]))
         is not False
     ):
         return
     for picked in every:
         if _apart(picked) and _holds(
-            signs, picked, optional, filed, column=column, off=_taken_off(members, picked)
+            signs, picked, optional, filed, column=column, off=_subtracted(members, picked)
         ):
             for (_, name), option in zip(members, picked, strict=True):
                 if name in doubted:
-                    found[name] = found[name][found[name].index(option) :]
+                    by_item[name] = by_item[name][by_item[name].index(option) :]
             return
     if column or len(optional) == len(terms(identity.get("optional", ""))):
         for name in identity["refused"].split():
-            found[name] = []
+            by_item[name] = []
 
 
-def _taken_off(
+def _subtracted(
     members: Iterable[tuple[int, str]], picked: tuple[Option, ...]
 ) -> list[tuple[Option, set[str]]]:
     """For each member, the concepts that its route subtracts."""
@@ -390,17 +399,17 @@ def _holds(
     concepts = [row.concept for option in picked for row in option.inputs]
     if not column and not (_apart(picked) and filed.one_filing(concepts)):
         return None
-    left = sum((s * option.value for s, option in zip(signs, picked, strict=True)), F(0))
+    remainder = sum((s * option.value for s, option in zip(signs, picked, strict=True)), F(0))
     added = {
-        row.concept for option, taken_off in off for row in option.inputs if row.concept not in taken_off
+        row.concept for option, subtracted in off for row in option.inputs if row.concept not in subtracted
     }
     free = [(s * filed.value(c), c) for s, c in optional if c not in added and filed.value(c)]
     for count in range(min(3, len(free)) + 1):
-        for taken in combinations(free, count):
-            values = [option.value for option in picked if option.value] + [value for value, _ in taken]
-            rest = left + sum((value for value, _ in taken), F(0))
+        for picked_free in combinations(free, count):
+            values = [option.value for option in picked if option.value] + [value for value, _ in picked_free]
+            rest = remainder + sum((value for value, _ in picked_free), F(0))
             if rest == 0 or _is_rounding(rest, values):
-                whole = [*concepts, *(c for _, c in taken)]
+                whole = [*concepts, *(c for _, c in picked_free)]
                 return True if column or filed.one_filing(whole) else None
     return False
 

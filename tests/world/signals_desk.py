@@ -26,11 +26,11 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home", TODAY)
 
 
-def observed(desk: Desk, key: str, known: date | None = None) -> Rows:
+def observed(desk: Desk, key: str, as_known_on: date | None = None) -> Rows:
     """The rows of today; with `basis=as_known`, those of a day."""
     load_declarations()
     ledger = desk.ledger()
-    day = FOREVER - 1 if known is None else known.toordinal()
+    day = FOREVER - 1 if as_known_on is None else as_known_on.toordinal()
     try:
         every = panels()[key].observe(BuildContext(ledger))
         rows = [wire.encode(o.row) for o in every if o.seen_from <= day < o.until]
@@ -46,8 +46,8 @@ def take(desk: Desk, source: str, name: str, content: str) -> None:
     assert summary.failures == []
 
 
-def tenders(desk: Desk, *told: dict[str, Any], name: str = "releases.json") -> None:
-    take(desk, "za-etenders", name, json.dumps({"releases": told}))
+def tenders(desk: Desk, *releases: dict[str, Any], name: str = "releases.json") -> None:
+    take(desk, "za-etenders", name, json.dumps({"releases": releases}))
 
 
 def release(

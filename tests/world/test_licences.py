@@ -54,20 +54,20 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     desk.home.mkdir(parents=True, exist_ok=True)
     (desk.home / "sources.toml").write_text(SOURCES)
     chance = random.Random(12)
-    told = [one for one in releases("ZA", seed=5) if released(one).date() <= TODAY]
-    first = min(f"{released(one):%Y-%m}" for one in told)  # the month decides the momentum
-    twin = [one for one in told if chance.random() < 0.04 or f"{released(one):%Y-%m}" == first]
+    portal = [one for one in releases("ZA", seed=5) if released(one).date() <= TODAY]
+    first = min(f"{released(one):%Y-%m}" for one in portal)  # the month decides the momentum
+    twin = [one for one in portal if chance.random() < 0.04 or f"{released(one):%Y-%m}" == first]
     for release in twin:  # earlier winners count in every later quarter
         if released(release).date() < date(2025, 1, 1):
             release.pop("awards", None)
     # An award that the twin reported before, or cancelled, is missing from a later count of the other's.
-    later = [dict(one, date="2025-08-02T00:00:00Z") for one in told[:1]]
+    later = [dict(one, date="2025-08-02T00:00:00Z") for one in portal[:1]]
     for number, status in enumerate(("active", "cancelled")):
         award = {"id": "x", "status": status, "suppliers": [{"name": "Karoo Water Board"}]}
-        known = later[0] | {"ocid": f"ocds-x-{number}", "awards": [award]}
-        twin.append(known | {"id": "early", "date": "2025-05-02T00:00:00Z"})
-        told.append(known | {"id": "late", "awards": [award | {"status": "active"}]})
-    _take(desk, "portal", "portal.json", json.dumps({"releases": [one for one in told if one not in twin]}))
+        award_release = later[0] | {"ocid": f"ocds-x-{number}", "awards": [award]}
+        twin.append(award_release | {"id": "early", "date": "2025-05-02T00:00:00Z"})
+        portal.append(award_release | {"id": "late", "awards": [award | {"status": "active"}]})
+    _take(desk, "portal", "portal.json", json.dumps({"releases": [one for one in portal if one not in twin]}))
     _take(desk, "portal-twin", "twin.json", json.dumps({"releases": twin}))
     for source, share in (("series", 0.9), ("series-twin", 0.2)):
         lines = ["series,series_type,frequency,country,date,value,unit,release_date"]
@@ -139,17 +139,17 @@ def _path(desk: Desk, manifest: dict[str, Any], name: str) -> Path:
 @pytest.mark.rule("PROV-7")
 @pytest.mark.parametrize("name", OPEN_TABLES)
 def test_an_open_file_has_no_row_of_a_narrower_licence(desk: Desk, published: dict[str, Any], name: str):
-    (told,) = (one for one in published["files"] if one["name"] == f"{name}.parquet")
-    table = pq.read_table(_path(desk, published, told["name"]))
+    (entry,) = (one for one in published["files"] if one["name"] == f"{name}.parquet")
+    table = pq.read_table(_path(desk, published, entry["name"]))
     rows = table.to_pylist()
     assert {row["license_class"] for row in rows}.isdisjoint(KEYED_CLASSES)
-    assert told["license"] == "CC-BY-4.0"
-    assert told["license_class"] == strictest({row["license_class"] for row in rows})
-    assert told["row_count"] == len(rows) > 0
-    assert told["rows_left_out"] > 0
-    assert told["row_count"] + told["rows_left_out"] == _served(desk, published, name)
+    assert entry["license"] == "CC-BY-4.0"
+    assert entry["license_class"] == strictest({row["license_class"] for row in rows})
+    assert entry["row_count"] == len(rows) > 0
+    assert entry["rows_left_out"] > 0
+    assert entry["row_count"] + entry["rows_left_out"] == _served(desk, published, name)
     attribution = table.schema.metadata[b"attribution"].decode()
-    own = "portal" if told["sku"] == "AF-TENDER" else "series"
+    own = "portal" if entry["sku"] == "AF-TENDER" else "series"
     assert attribution == f"Publisher of {own} (Licence of {own})", "and of no other source"
 
 
@@ -167,8 +167,8 @@ def test_no_row_of_a_cumulative_panel_is_in_its_open_file(desk: Desk, published:
 
 def _served(desk: Desk, manifest: dict[str, Any], name: str) -> int:
     """Rows of a panel; each is stored under every question it answers, but counted once."""
-    with world(desk) as told:
-        return sum(1 for _ in panels()[name].observe(told))
+    with world(desk) as context:
+        return sum(1 for _ in panels()[name].observe(context))
 
 
 @pytest.mark.rule("PROV-7")
@@ -184,9 +184,9 @@ def test_if_every_source_is_licensed_open_files_are_empty_but_keyed_rows_exist(
         manifest = publish(desk.store, ledger, 3, sources=sources)
     finally:
         ledger.close()
-    found = {one["name"]: one for one in manifest["files"] if one["access"] == "open"}
-    assert sorted(found) == sorted(f"{name}.parquet" for name in (*OPEN_TABLES, CUMULATIVE))
-    for one in found.values():
+    open_files = {one["name"]: one for one in manifest["files"] if one["access"] == "open"}
+    assert sorted(open_files) == sorted(f"{name}.parquet" for name in (*OPEN_TABLES, CUMULATIVE))
+    for one in open_files.values():
         assert (one["row_count"], one["rows_left_out"] > 0) == (0, True)
     for key in OPEN_PANELS:
         assert manifest["rows"][f"signal-{key}"] > 0

@@ -43,9 +43,9 @@ def counts(summary: Summary) -> tuple[int, int, int, int, int]:
 
 
 def rows(edition: Edition, kind: str, listed: str, day: date = date(2030, 1, 1)) -> list[dict[str, Any]]:
-    found = wait(read_series(edition, kind, listed, DayRange(day.toordinal()), 10_000))
+    selection = wait(read_series(edition, kind, listed, DayRange(day.toordinal()), 10_000))
     decoded: list[dict[str, Any]] = json.loads(
-        b"[" + found.rows + b"]", parse_int=Decimal, parse_float=Decimal
+        b"[" + selection.rows + b"]", parse_int=Decimal, parse_float=Decimal
     )
     return decoded
 
@@ -59,23 +59,23 @@ def annual(desk: Desk) -> list[tuple[Any, ...]]:
 
 def series(desk: Desk, day: date = date(2030, 1, 1)) -> list[tuple[Any, ...]]:
     names = ("date", "value", "unit", "available_at", "vintage")
-    found = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""), day)
-    return columns_of(found, *names)
+    listed = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""), day)
+    return columns_of(listed, *names)
 
 
 @pytest.mark.rule("VINT-3")
 def test_a_table_changes_only_differing_values_and_a_return_is_a_vintage(desk: Desk) -> None:
     table = "Kenya,KEN,Exports (% of GDP),AA.BB,{},{},{}\n"
-    given = [
+    tables = [
         table.format(1, 2, ""),
         table.format("1.0", 3, 4),
         table.format(1, 2, 4),
         table.format(1, 2, "4.00 "),
     ]
-    seen = []
-    for day, row in zip((FIRST, SECOND, THIRD, FOURTH), given, strict=True):
-        seen.append(counts(take(desk, day, "worldbank", f"{day}.csv", WIDE + row)))
-    assert seen == [(2, 2, 0, 0, 0), (3, 2, 1, 0, 0), (3, 1, 2, 0, 0), (3, 0, 3, 0, 0)]
+    counted = []
+    for day, row in zip((FIRST, SECOND, THIRD, FOURTH), tables, strict=True):
+        counted.append(counts(take(desk, day, "worldbank", f"{day}.csv", WIDE + row)))
+    assert counted == [(2, 2, 0, 0, 0), (3, 2, 1, 0, 0), (3, 1, 2, 0, 0), (3, 0, 3, 0, 0)]
     assert annual(desk) == [("KE", 2022, 4, 1), ("KE", 2021, 2, 3), ("KE", 2020, 1, 1)]
 
 
@@ -154,8 +154,8 @@ def test_a_source_of_one_country_gives_it_to_its_series(desk: Desk) -> None:
         "s.csv",
         f"{SERIES_CSV}A,cpi,daily,,2023-01-01,1,,\nA,cpi,daily,ZA,2023-01-01,1,,\n",
     )
-    found = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""))
-    assert [(row["country"], row["license_class"]) for row in found] == [
+    served = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""))
+    assert [(row["country"], row["license_class"]) for row in served] == [
         ("KE", "open-government"),
         ("ZA", "open-government"),
     ]
@@ -175,7 +175,7 @@ def test_vintages_of_alfred_are_known_from_the_day_each_was_in_force(desk: Desk)
     first = ("2023-01-01", Decimal("299.17"), None, "2023-02-14", 1)
     revised = ("2023-01-01", Decimal("300.5"), None, "2023-03-14", 2)
     february = ("2023-02-01", Decimal("301.648"), None, "2023-03-14", 1)
-    for day, seen in (
+    for day, expected in (
         ("2023-02-13", []),
         ("2023-02-14", [first]),
         ("2023-03-13", [first]),
@@ -183,4 +183,4 @@ def test_vintages_of_alfred_are_known_from_the_day_each_was_in_force(desk: Desk)
         ("2023-12-31", [february, revised]),
         ("2024-01-01", [february, ("2023-01-01", None, None, "2024-01-01", 3)]),
     ):
-        assert series(desk, date.fromisoformat(day)) == seen, day
+        assert series(desk, date.fromisoformat(day)) == expected, day

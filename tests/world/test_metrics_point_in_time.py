@@ -21,7 +21,7 @@ from tests.patience import wait
 from tests.torture import rounds
 from tests.world.desk import Desk, around, as_row
 from tests.world.metrics_reference import ITEMS, SLUGS, Issuer, Worked
-from tests.world.reference import Told
+from tests.world.reference import FiledFigure
 
 TODAY = date(2024, 6, 1)
 STOCKS = sorted(
@@ -31,8 +31,8 @@ STOCKS = sorted(
         *("loans", "deposits", "total_debt"),
     }
 )
-TOLD = ITEMS | {"short_term_debt", "long_term_debt"}
-FLOWS = sorted(TOLD - set(STOCKS))
+REPORTED_ITEMS = ITEMS | {"short_term_debt", "long_term_debt"}
+FLOWS = sorted(REPORTED_ITEMS - set(STOCKS))
 ISSUERS = rounds(10, 24, here=4)
 
 
@@ -61,23 +61,27 @@ def full_years(chance: random.Random) -> list[tuple[date, date]]:
     ]
 
 
-def history(chance: random.Random) -> list[Told]:
+def history(chance: random.Random) -> list[FiledFigure]:
     """Filings of five years: late ones, partial ones completed later, restatements, some restated back."""
-    told: list[Told] = []
+    filed_figures: list[FiledFigure] = []
     years = full_years(chance)
     change = chance.choice((None, None, None, 2, 3))
-    items = [i for i in sorted(TOLD) if chance.random() < (0.4 if i == "total_debt" else 0.85)]
+    items = [i for i in sorted(REPORTED_ITEMS) if chance.random() < (0.4 if i == "total_debt" else 0.85)]
     lag = timedelta(days=chance.randrange(30, 150))
     interim = chance.random() < 0.4
     evidence = (date(2016, 1, 1), date(2016, 12, 31)) if years[0][1].month == 12 else years[0]
     start, end = evidence
-    told.append(Told("finance_income", "", start, end, "d0", Decimal(1), end + timedelta(days=1), TODAY))
+    filed_figures.append(
+        FiledFigure("finance_income", "", start, end, "d0", Decimal(1), end + timedelta(days=1), TODAY)
+    )
     for number, (start, end) in enumerate(years):
         unit = "USD" if change is not None and number >= change else "ZAR"
         filed = end + (lag if chance.random() < 0.8 else timedelta(days=chance.randrange(200, 600)))
         if years[number - 1][1].month != end.month or chance.random() < 0.5:
-            told.append(Told("other_income", unit, start, end, f"f{number}", Decimal(1), filed, TODAY))
-        figures = {item: _figure(chance) for item in sorted(TOLD)}
+            filed_figures.append(
+                FiledFigure("other_income", unit, start, end, f"f{number}", Decimal(1), filed, TODAY)
+            )
+        figures = {item: _figure(chance) for item in sorted(REPORTED_ITEMS)}
         if chance.random() < 0.7:  # otherwise the filing contradicts itself
             figures["gross_profit"] = figures["revenue"] - figures["cost_of_sales"]
             figures["equity"] = figures["assets"] - figures["liabilities"]
@@ -88,36 +92,40 @@ def history(chance: random.Random) -> list[Told]:
             begin = None if item in STOCKS else start
             partial = chance.random() < 0.06
             first = filed + timedelta(days=chance.randrange(1, 400)) if partial else filed
-            known, figure = first, figures[item]
-            told.append(Told(item, unit, begin, end, f"f{number}", figure, known, TODAY))
-            told += _later(chance, told[-1])
+            available, figure = first, figures[item]
+            filed_figures.append(FiledFigure(item, unit, begin, end, f"f{number}", figure, available, TODAY))
+            filed_figures += _later(chance, filed_figures[-1])
             if chance.random() < 0.06:  # a convenience translation
                 translated = Decimal(str(figure)) / 4
-                told.append(Told(item, "EUR", begin, end, f"f{number}", translated, known, TODAY))
+                filed_figures.append(
+                    FiledFigure(item, "EUR", begin, end, f"f{number}", translated, available, TODAY)
+                )
         if interim and number:  # from when the issuer's year is known
-            told += _half_year(chance, number, (start, end), unit, lag)
+            filed_figures += _half_year(chance, number, (start, end), unit, lag)
         if chance.random() < 0.15:  # opening balances under a new standard, a day after the year-end
             opened = end + timedelta(days=1)
             day = filed + timedelta(days=60)
-            told.append(Told("assets", unit, None, opened, f"q{number}", _figure(chance), day, TODAY))
-    return [t for t in told if t.available is not None and t.available <= TODAY]
+            filed_figures.append(
+                FiledFigure("assets", unit, None, opened, f"q{number}", _figure(chance), day, TODAY)
+            )
+    return [t for t in filed_figures if t.available is not None and t.available <= TODAY]
 
 
 def _half_year(
     chance: random.Random, number: int, year: tuple[date, date], unit: str, lag: timedelta
-) -> Iterator[Told]:
+) -> Iterator[FiledFigure]:
     """An interim report: the half-year, and for fewer figures the twelve months to its end."""
     start, middle = year[0], year[0] + timedelta(days=181)
-    for place, item in enumerate(sorted(FLOWS)):
+    for position, item in enumerate(sorted(FLOWS)):
         filed = middle + lag
-        yield Told(item, unit, start, middle, f"h{number}", _figure(chance), filed, TODAY)
-        if place % 3 == 0:
+        yield FiledFigure(item, unit, start, middle, f"h{number}", _figure(chance), filed, TODAY)
+        if position % 3 == 0:
             before = middle - timedelta(days=364)
-            yield Told(item, unit, before, middle, f"h{number}", _figure(chance), filed, TODAY)
-    yield Told("assets", unit, None, middle, f"h{number}", _figure(chance), middle + lag, TODAY)
+            yield FiledFigure(item, unit, before, middle, f"h{number}", _figure(chance), filed, TODAY)
+    yield FiledFigure("assets", unit, None, middle, f"h{number}", _figure(chance), middle + lag, TODAY)
 
 
-def _later(chance: random.Random, first: Told) -> Iterator[Told]:
+def _later(chance: random.Random, first: FiledFigure) -> Iterator[FiledFigure]:
     """The history of a figure: repeated, restated, restated back, withdrawn, filed again."""
     assert first.available is not None
     kind = chance.choices(
@@ -155,9 +163,9 @@ class World:
         rows = []
         for number in range(ISSUERS):
             name = f"ticker:JSE:T{number}"
-            told = history(self.chance)
-            self.issuers[service_id(name)] = Issuer(told, TODAY)
-            rows += [as_row(name, report, f"p. {n}") for n, report in enumerate(told)]
+            filed = history(self.chance)
+            self.issuers[service_id(name)] = Issuer(filed, TODAY)
+            rows += [as_row(name, report, f"p. {n}") for n, report in enumerate(filed)]
         self.chance.shuffle(rows)
         for part in range(3):
             summary = self.desk.filings(f"{part}.csv", rows[part::3])
@@ -170,21 +178,21 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return World(tmp_path_factory.mktemp("metrics"), request.param)
 
 
-def events(told: Iterable[Told]) -> list[date]:
+def events(filed: Iterable[FiledFigure]) -> list[date]:
     """The days on which anything can change, and the days before and after each."""
-    return around({day for t in told for day in (t.end, t.available) if day is not None and day < TODAY})
+    return around({day for t in filed for day in (t.end, t.available) if day is not None and day < TODAY})
 
 
 def of_issuer(
-    edition: Edition, key: str, day: date, *, known: bool = False
+    edition: Edition, key: str, day: date, *, as_known: bool = False
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
-    modes = AS_KNOWN if known else int(Mode.LATEST)
+    modes = AS_KNOWN if as_known else int(Mode.LATEST)
 
     async def ask() -> tuple[list[dict[str, Any]], Counter[str]]:
-        found = await edition.select("metrics", key, day=day.toordinal(), modes=modes)
+        selection = await edition.select("metrics", key, day=day.toordinal(), modes=modes)
         missing = await edition.select("omitted", key, day=day.toordinal(), modes=modes)
         rows = json.loads(
-            b"[%b]" % dated(found.rows if found else b"", day), parse_int=Decimal, parse_float=Decimal
+            b"[%b]" % dated(selection.rows if selection else b"", day), parse_int=Decimal, parse_float=Decimal
         )
         reasons = json.loads(b"[%b]" % missing.rows) if missing and missing.count else []
         return rows, Counter(one["reason"] for one in reasons)
@@ -194,21 +202,21 @@ def of_issuer(
 
 @pytest.mark.deep
 @pytest.mark.rule("MET-1", "MET-12", "MET-13")
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("as_known", [False, True])
 def test_every_day_matches_the_values_and_reasons_of_a_replay_of_the_rules(
-    world: World, *, known: bool
+    world: World, *, as_known: bool
 ) -> None:
     compared = 0
     for key, issuer in world.issuers.items():
-        for day in world.chance.sample(all_days := events(issuer.told), min(25, len(all_days))):
-            rows, missing = of_issuer(world.edition, key, day, known=known)
-            expected = issuer.known(day) if known else issuer.shown(day)
-            values = {slug: found for slug, found in expected.items() if found[0] == "stands"}
+        for day in world.chance.sample(all_days := events(issuer.filed), min(25, len(all_days))):
+            rows, missing = of_issuer(world.edition, key, day, as_known=as_known)
+            expected = issuer.as_known(day) if as_known else issuer.current(day)
+            values = {slug: answer for slug, answer in expected.items() if answer[0] == "stands"}
             assert {r["metric"]: as_worked(r) for r in rows} == {
                 slug: as_expected(worked, end) for slug, (_, worked, end) in values.items()
             }, (key, day)
             reasons = Counter(why for why, _, _ in expected.values() if why != "stands")
-            if known:  # nothing shows that a full year will be published later
+            if as_known:  # nothing shows that a full year will be published later
                 del reasons["not_published"]
             assert missing == reasons, (key, day)
             assert [r["metric"] for r in rows] == sorted(values)
@@ -230,7 +238,7 @@ def as_expected(worked: Worked | None, end: date | None) -> tuple[Any, ...]:
 @pytest.mark.rule("MET-8")
 def test_no_value_appears_before_its_filing(world: World) -> None:
     for key, issuer in world.issuers.items():
-        for day in world.chance.sample(all_days := events(issuer.told), min(10, len(all_days))):
+        for day in world.chance.sample(all_days := events(issuer.filed), min(10, len(all_days))):
             for row in of_issuer(world.edition, key, day)[0]:
                 ends = [i["period_end"] for i in row["inputs"]]
                 assert max(row["available_at"], row["period_end"], *ends) <= str(day)
@@ -239,39 +247,41 @@ def test_no_value_appears_before_its_filing(world: World) -> None:
 
 @pytest.mark.deep
 @pytest.mark.rule("MET-13")
-@pytest.mark.parametrize("known", [False, True])
-def test_a_screen_ranks_exactly_the_rows_of_the_issuers_and_counts_the_others(world: World, *, known: bool):
-    every = sorted({day for issuer in world.issuers.values() for day in events(issuer.told)})
+@pytest.mark.parametrize("as_known", [False, True])
+def test_a_screen_ranks_exactly_the_rows_of_the_issuers_and_counts_the_others(
+    world: World, *, as_known: bool
+):
+    every = sorted({day for issuer in world.issuers.values() for day in events(issuer.filed)})
     for day in [date(1990, 1, 1), *world.chance.sample(every, 12), TODAY, date(2031, 1, 1)]:
-        held = {key: of_issuer(world.edition, key, day, known=known) for key in world.issuers}
+        by_issuer = {key: of_issuer(world.edition, key, day, as_known=as_known) for key in world.issuers}
         for slug in SLUGS:
-            rows = [r for rows, _ in held.values() for r in rows if r["metric"] == slug]
+            rows = [r for rows, _ in by_issuer.values() for r in rows if r["metric"] == slug]
             for order in ("asc", "desc"):
                 sign = 1 if order == "asc" else -1
                 ranked = sorted(rows, key=lambda r: (sign * r["value"], r["service_id"]))
                 expected = [{"rank": n, **r} for n, r in enumerate(ranked, 1)]
                 for most in (1, 7, 100):
-                    ranking = Ranking(slug, None, day, smallest_first=order == "asc", known=known)
-                    found = wait(screen(world.edition, ranking, most=most))
+                    ranking = Ranking(slug, None, day, smallest_first=order == "asc", known=as_known)
+                    screened = wait(screen(world.edition, ranking, most=most))
                     served = json.loads(
-                        b"[%b]" % found.selection.rows, parse_int=Decimal, parse_float=Decimal
+                        b"[%b]" % screened.selection.rows, parse_int=Decimal, parse_float=Decimal
                     )
                     assert served == expected[:most], (slug, day, order)
-                    assert found.selection.truncated == (len(expected) > most)
-                    counted_issuers = sum(found.omitted.values()) + len(expected)
+                    assert screened.selection.truncated == (len(expected) > most)
+                    counted_issuers = sum(screened.omitted.values()) + len(expected)
                     # On a known day, issuers whose first full year comes later are not counted.
                     assert counted_issuers == len(world.issuers) or (
-                        known and not found.omitted["not_published"]
+                        as_known and not screened.omitted["not_published"]
                     )
         total = Counter[str]()
-        for _, missing in held.values():
+        for _, missing in by_issuer.values():
             total += missing
-        if known:
+        if as_known:
             del total["not_published"]
         counted = Counter[str]()
         for slug in SLUGS:
-            found = wait(screen(world.edition, Ranking(slug, None, day, known=known), most=1))
-            counted += Counter(found.omitted)
+            screened = wait(screen(world.edition, Ranking(slug, None, day, known=as_known), most=1))
+            counted += Counter(screened.omitted)
         assert counted == total
 
 
@@ -284,11 +294,11 @@ def test_a_later_filing_never_adds_a_value_to_a_day_before_it(tmp_path: Path) ->
     stories = {service_id(f"ticker:JSE:T{n}"): history(chance) for n in range(10)}
     names = {service_id(f"ticker:JSE:T{n}"): f"ticker:JSE:T{n}" for n in range(10)}
     cut = date(2021, 6, 1)
-    told = [(names[key], t) for key, story in stories.items() for t in story]
-    desk.filings("early.csv", [as_row(name, t) for name, t in told if t.available and t.available <= cut])
+    filed = [(names[key], t) for key, story in stories.items() for t in story]
+    desk.filings("early.csv", [as_row(name, t) for name, t in filed if t.available and t.available <= cut])
     before = desk.publish()
     desk.set_day(TODAY)
-    desk.filings("late.csv", [as_row(name, t) for name, t in told if t.available and t.available > cut])
+    desk.filings("late.csv", [as_row(name, t) for name, t in filed if t.available and t.available > cut])
     after = desk.publish()
     removed = 0
     for key, story in stories.items():

@@ -16,7 +16,7 @@ from sankofa.model.identifiers import service_id
 from tests.spec.market import without_mark
 from tests.torture import rounds
 from tests.world.desk import Answer, Desk, around, as_row, ask
-from tests.world.reference import Told, knowable, seen, told_in
+from tests.world.reference import FiledFigure, answered_rows, expected_in, knowable
 
 ISSUER = "ticker:JSE:TST"
 KEY = service_id(ISSUER)
@@ -33,7 +33,7 @@ DAYS = (
     date(2021, 6, 1),
 )  # fmt: skip
 # The issuer's year is known from the start, so the names of its periods are fixed.
-YEAR = Told(
+YEAR = FiledFigure(
     "assets", "ZAR", date(2019, 1, 1), date(2019, 12, 31), "d0", Decimal(7), date(2020, 3, 1), CAPTURES[0]
 )
 CONCEPTS = st.sampled_from(("revenue", "profit"))
@@ -51,27 +51,27 @@ DEEP = settings(
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[tuple[Told, str]]:
+def histories(draw: st.DrawFn) -> list[tuple[FiledFigure, str]]:
     """Reports of one issuer, each with a location; few facts, days and documents, so that they overlap."""
     facts = draw(st.lists(st.tuples(CONCEPTS, UNITS, st.sampled_from(PERIODS)), min_size=1, max_size=2))
     days = draw(st.lists(st.none() | st.sampled_from(DAYS), min_size=2, max_size=4, unique=True))
     report = st.builds(
-        _told, st.sampled_from(facts), st.sampled_from(days), CAPTURED, DOCUMENTS, VALUES, CONFIDENCES
+        _filed, st.sampled_from(facts), st.sampled_from(days), CAPTURED, DOCUMENTS, VALUES, CONFIDENCES
     )
     return draw(st.lists(st.tuples(report, LOCATIONS), min_size=3, max_size=16))
 
 
-def _told(
+def _filed(
     fact: tuple[str, str, tuple[date | None, date]],
     available: date | None,
     captured: date,
     document: str,
     value: Decimal | None,
     confidence: Decimal | None,
-) -> Told:
+) -> FiledFigure:
     concept, unit, (start, end) = fact
-    known = available if available is None or available <= captured else captured
-    return Told(concept, unit, start, end, document, value, known, captured, confidence)
+    public = available if available is None or available <= captured else captured
+    return FiledFigure(concept, unit, start, end, document, value, public, captured, confidence)
 
 
 @contextmanager
@@ -80,11 +80,11 @@ def desk() -> Iterator[Desk]:
         yield Desk(Path(folder) / "home")
 
 
-def take(desk: Desk, history: Sequence[tuple[Told, str]], files: int = 1) -> None:
+def take(desk: Desk, history: Sequence[tuple[FiledFigure, str]], files: int = 1) -> None:
     """Ingest a history, each report on its day of capture, split over so many files a day."""
     for captured in CAPTURES:
         desk.set_day(captured)
-        rows = [as_row(ISSUER, told, location) for told, location in history if told.captured == captured]
+        rows = [as_row(ISSUER, filed, location) for filed, location in history if filed.captured == captured]
         if captured == CAPTURES[0]:
             rows.append(as_row(ISSUER, YEAR))
         for part in range(files):
@@ -96,19 +96,21 @@ def take(desk: Desk, history: Sequence[tuple[Told, str]], files: int = 1) -> Non
 @pytest.mark.rule("PIT-1")
 @DEEP
 @given(histories())
-def test_every_day_matches_a_replay_of_the_rules(history: list[tuple[Told, str]]) -> None:
-    told = [YEAR, *(report for report, _ in history)]
-    events = {day for r in told for day in (r.end, r.captured, r.available or r.captured)}
+def test_every_day_matches_a_replay_of_the_rules(history: list[tuple[FiledFigure, str]]) -> None:
+    filed = [YEAR, *(report for report, _ in history)]
+    events = {day for r in filed for day in (r.end, r.captured, r.available or r.captured)}
     with desk() as desk_:
         take(desk_, history)
         for (day, mode), answer in ask(desk_.publish(), KEY, around(events)).items():
-            assert seen(answer) == told_in(mode, knowable(told, day, mode)), (day, mode)
+            assert answered_rows(answer) == expected_in(mode, knowable(filed, day, mode)), (day, mode)
 
 
 @pytest.mark.rule("PIT-4")
 @DEEP
 @given(histories())
-def test_no_row_reveals_the_future_and_the_order_is_as_documented(history: list[tuple[Told, str]]) -> None:
+def test_no_row_reveals_the_future_and_the_order_is_as_documented(
+    history: list[tuple[FiledFigure, str]],
+) -> None:
     with desk() as desk_:
         take(desk_, history)
         for (day, _), answer in ask(desk_.publish(), KEY, around(DAYS)).items():
@@ -132,9 +134,9 @@ def test_no_row_reveals_the_future_and_the_order_is_as_documented(history: list[
 @DEEP
 @given(histories(), st.randoms(use_true_random=False), st.integers(2, 4))
 def test_the_facts_are_the_same_whatever_the_order_of_ingestion_and_the_split_over_files(
-    history: list[tuple[Told, str]], chance: random.Random, files: int
+    history: list[tuple[FiledFigure, str]], chance: random.Random, files: int
 ) -> None:
-    together = [(told._replace(captured=CAPTURES[-1]), location) for told, location in history]
+    together = [(filed._replace(captured=CAPTURES[-1]), location) for filed, location in history]
     shuffled = chance.sample(together, len(together))
     with desk() as one, desk() as other:
         take(one, together)
@@ -146,8 +148,8 @@ def test_the_facts_are_the_same_whatever_the_order_of_ingestion_and_the_split_ov
 def unmarked(answers: dict[tuple[date, str], Answer]) -> dict[tuple[date, str], Answer]:
     """Answers without the part of a `source_ref` that identifies the captured file."""
     return {
-        asked: tuple({**row, "source_ref": without_mark(row["source_ref"])} for row in rows)
-        for asked, rows in answers.items()
+        question: tuple({**row, "source_ref": without_mark(row["source_ref"])} for row in rows)
+        for question, rows in answers.items()
     }
 
 
@@ -155,19 +157,21 @@ def unmarked(answers: dict[tuple[date, str], Answer]) -> dict[tuple[date, str], 
 @DEEP
 @given(histories(), histories())
 def test_later_filings_do_not_change_a_past_view(
-    history: list[tuple[Told, str]], later: list[tuple[Told, str]]
+    history: list[tuple[FiledFigure, str]], later: list[tuple[FiledFigure, str]]
 ) -> None:
-    begun = date(2021, 6, 2)
+    last_day = date(2021, 6, 2)
     arriving = date(2021, 9, 1)
-    days = [day for day in around((*DAYS, begun)) if day <= begun]
+    days = [day for day in around((*DAYS, last_day)) if day <= last_day]
     with desk() as desk_:
         take(desk_, history)
         before = desk_.publish()
         answers = ask(before, KEY, days)
         desk_.set_day(arriving)
-        new = [told._replace(available=told.available and arriving, captured=arriving) for told, _ in later]
-        known = {(told[:6], told.available) for told, _ in history}
+        new = [
+            filed._replace(available=filed.available and arriving, captured=arriving) for filed, _ in later
+        ]
+        earlier = {(filed[:6], filed.available) for filed, _ in history}
         # A document without a date that was captured before is not a later filing.
-        desk_.filings("later.csv", [as_row(ISSUER, t) for t in new if (t[:6], t.available) not in known])
+        desk_.filings("later.csv", [as_row(ISSUER, t) for t in new if (t[:6], t.available) not in earlier])
         after = desk_.publish()
         assert ask(after, KEY, days) == answers

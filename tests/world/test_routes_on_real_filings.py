@@ -35,7 +35,7 @@ from tests.torture import ALL_ROUNDS, rounds
 from tests.world.desk import Desk
 from tests.world.metrics_reference import ITEMS
 from tests.world.metrics_reference import Issuer as Replay
-from tests.world.reference import Seen, Told
+from tests.world.reference import ExpectedRow, FiledFigure
 from tests.world.route_examples import (
     RouteExample,
     RouteKey,
@@ -117,7 +117,7 @@ def as_filed(lines: Lines, end: int) -> Filed:
     rows = {}
     for concept, fact in lines.facts.items():
         day = date.fromordinal(fact.report.available)
-        rows[concept] = Seen(
+        rows[concept] = ExpectedRow(
             concept, "", None, date.fromordinal(end), fact.vintage, fact.value, day, "", False, None, None
         )
     return Filed(rows, lines.filings)
@@ -130,10 +130,10 @@ def test_every_line_item_of_real_filings_matches_brute_force(years: list[tuple[s
         for item in sorted(ITEMS):
             figure = lines.figure(item)
             way = expected[item][0] if expected[item] else None
-            found = figure and (figure.route, Fraction(figure.value), [p.concept for p in figure.parts])
-            told = way and (way.route, way.value, [row.concept for row in way.inputs])
-            assert found == told, (name, date.fromordinal(end), item)
-            compared[item] += found is not None
+            actual = figure and (figure.route, Fraction(figure.value), [p.concept for p in figure.parts])
+            by_brute_force = way and (way.route, way.value, [row.concept for row in way.inputs])
+            assert actual == by_brute_force, (name, date.fromordinal(end), item)
+            compared[item] += actual is not None
     assert all(compared[item] for item in ITEMS)
 
 
@@ -212,72 +212,72 @@ def test_a_route_agrees_with_the_figure_that_issuers_report(years: list[tuple[st
     assert agree / together >= least
 
 
-def as_told(path: Path) -> list[Told]:
+def filed_figures(path: Path) -> list[FiledFigure]:
     """The twelve-month figures and instants of a registrant, in the form of the reference."""
-    told = []
+    figures = []
     document = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal)
     for taxonomy in ("us-gaap", "ifrs-full"):
-        for concept, found in document["facts"].get(taxonomy, {}).items():
-            for unit, rows in found["units"].items():
+        for concept, reported in document["facts"].get(taxonomy, {}).items():
+            for unit, rows in reported["units"].items():
                 for row in rows if len(unit) == 3 else ():
                     start = date.fromisoformat(row["start"]) if row.get("start") else None
                     end, filed = date.fromisoformat(row["end"]), date.fromisoformat(row["filed"])
                     if start is None or 345 <= (end - start).days + 1 <= 385:
-                        told.append(
-                            Told(
+                        figures.append(
+                            FiledFigure(
                                 f"{taxonomy}:{concept}", unit, start, end, row["accn"],
                                 Decimal(str(row["val"])), filed, date(2026, 1, 1),
                             )
                         )  # fmt: skip
-    return told
+    return figures
 
 
 @pytest.mark.parametrize("number", REPLAYED)
 def test_a_day_of_a_real_registrant_matches_a_replay(
     world: BuildContext, shared_data: Path, number: str
 ) -> None:
-    told = as_told(shared_data / "fundamentals" / "companyfacts-2021" / f"CIK{number}.json.gz")
+    filed = filed_figures(shared_data / "fundamentals" / "companyfacts-2021" / f"CIK{number}.json.gz")
     own = service_id(str(cik(int(number))))
     (entity,) = [entity for entity in world.entities if entity.service_id == own]
     values = derive(Issuer(entity, world.ledger, world.captures).years).values
-    began = min(t.available for t in told if t.start and t.available)
-    told = [t for t in told if t.available and t.available >= began]  # a year is known from then on
-    days = sorted({t.available for t in told if t.available})
-    replay = Replay(told, date(2026, 1, 1))
+    began = min(t.available for t in filed if t.start and t.available)
+    filed = [t for t in filed if t.available and t.available >= began]  # a year is known from then on
+    days = sorted({t.available for t in filed if t.available})
+    replay = Replay(filed, date(2026, 1, 1))
     compared = 0
     for day in random.Random(number).sample(days, min(5, len(days))):
-        shown = {
+        current = {
             v.metric.slug: (v.value, Counter((p.concept, p.value) for f in v.figures for p in f.parts))
             for v in values
             if v.current and v.first <= day.toordinal() < v.until
         }
         expected = {
             slug: (worked.value, Counter((row.concept, row.value) for row in worked.inputs))
-            for slug, (state, worked, _) in replay.shown(day).items()
+            for slug, (state, worked, _) in replay.current(day).items()
             if state == "stands" and worked is not None
         }
-        assert shown == expected, day
-        compared += len(shown)
+        assert current == expected, day
+        compared += len(current)
     assert compared > REPLAYED[number]
 
 
 def latest_year(years: IssuerYearList) -> tuple[FullYear, tuple[Computed, ...]] | None:
     """The latest published full year, and every metric of it as computed today."""
-    asked = windows(years)
-    if not asked:
+    year_windows = windows(years)
+    if not year_windows:
         return None
-    year, known = asked[-1][0], MetricYears(years)
-    return year, tuple(known.computed(year, slug, FOREVER) for slug in slugs())
+    year, metric_years = year_windows[-1][0], MetricYears(years)
+    return year, tuple(metric_years.computed(year, slug, FOREVER) for slug in slugs())
 
 
 class Truncated:
     """A ledger as if nothing had been filed after a day."""
 
-    def __init__(self, held: Mapping[str, FactColumns], day: str) -> None:
-        self._held, self._day = held, day
+    def __init__(self, facts: Mapping[str, FactColumns], day: str) -> None:
+        self._facts, self._day = facts, day
 
     def facts(self, subject: str) -> FactColumns:
-        facts = self._held[subject]
+        facts = self._facts[subject]
         by_then = [filed <= self._day for filed in facts.available_at]
         columns: list[list[Any]] = [list(compress(column, by_then)) for column in facts]
         return FactColumns(*columns)
@@ -292,17 +292,17 @@ def test_every_filing_day_depends_only_on_the_filings_of_that_day(world: BuildCo
     compared: Counter[str] = Counter()
     for entity in world.entities:
         issuer = Issuer(entity, world.ledger, world.captures)
-        held = {subject: world.ledger.facts(subject) for subject in entity.subjects}
-        found = derive(issuer.years)
-        filed = sorted({day for facts in held.values() for day in facts.available_at if day})
+        facts_by_subject = {subject: world.ledger.facts(subject) for subject in entity.subjects}
+        derived = derive(issuer.years)
+        filed = sorted({day for facts in facts_by_subject.values() for day in facts.available_at if day})
         some = max(1, len(filed) // 6)
         step = rounds(some, some, 1)
         for day in filed[::step]:
-            ledger = cast(Facts, Truncated(held, day))
+            ledger = cast(Facts, Truncated(facts_by_subject, day))
             then = latest_year(Issuer(entity, ledger, world.captures).years)
-            for number, history in enumerate(found.histories):
-                told = ordinal(day)
-                stretch = next((one for one in history if one.first <= told < one.until), None)
+            for number, history in enumerate(derived.histories):
+                filing_day = ordinal(day)
+                stretch = next((one for one in history if one.first <= filing_day < one.until), None)
                 where = (entity.legal_name, day, slugs()[number])
                 if then is None:
                     assert stretch is None or stretch.state is State.NOT_PUBLISHED, where
@@ -312,7 +312,9 @@ def test_every_filing_day_depends_only_on_the_filings_of_that_day(world: BuildCo
                 compared[stretch.state.name] += 1
                 if stretch.state is State.STANDS:
                     (value,) = [
-                        v for v in found.values if v.metric.slug == where[2] and v.first <= told < v.until
+                        v
+                        for v in derived.values
+                        if v.metric.slug == where[2] and v.first <= filing_day < v.until
                     ]
                     assert (value.value, value.end, value.names) == (
                         computed.value, then[0].end, computed.names,

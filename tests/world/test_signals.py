@@ -45,8 +45,8 @@ AWARDS = (
 )
 
 
-def as_json(told: dict[str, Any]) -> dict[str, Any]:
-    decoded: dict[str, Any] = json.loads(json.dumps(told, default=float))
+def as_json(own_release: dict[str, Any]) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(json.dumps(own_release, default=float))
     return decoded
 
 
@@ -139,17 +139,17 @@ def test_a_closed_period_uses_only_releases_dated_by_then(tmp_path: Path, day: d
     cut = [r for r in every if released(r).date() <= day]
     assert 0 < len(cut) < len(every)
     worlds = {}
-    for name, given in (("whole", every), ("cut", cut)):
+    for name, own in (("whole", every), ("cut", cut)):
         desk = Desk(tmp_path / name, date(2026, 11, 1))
-        tenders(desk, *given)
+        tenders(desk, *own)
         worlds[name] = desk
     for key, panel in panels().items():
         if panel.sku == "AF-TENDER":
-            whole, known = (observed(worlds[name], key) for name in ("whole", "cut"))
-            for row in whole + known:  # otherwise the two files are equal
+            whole, truncated = (observed(worlds[name], key) for name in ("whole", "cut"))
+            for row in whole + truncated:  # otherwise the two files are equal
                 assert row.pop("source_ref").startswith("za-etenders:releases.json@")
             closed = [row for row in whole if row["closed_at"] <= str(day)]
-            assert closed == [row for row in known if row["closed_at"] <= str(day)]
+            assert closed == [row for row in truncated if row["closed_at"] <= str(day)]
             assert (closed == []) == (key == "supplier-issuer-demand")
 
 
@@ -172,10 +172,10 @@ def test_momentum_compares_with_values_known_on_the_day(desk: Desk) -> None:
         ("2024-09-30", "16", "i", "2024-10-20"),  # a second one in September
     ]
     take(desk, "series", "s.csv", SERIES + "".join(f"CPI.ZA,cpi,monthly,ZA,{','.join(r)}\n" for r in rows))
-    found = columns_of(
+    momentum = columns_of(
         observed(desk, "macro-momentum"), "date", "known_at", "value", "momentum_1p", "momentum_3p"
     )
-    assert found == [
+    assert momentum == [
         ("2024-09-30", "2024-10-20", 16, None, None),
         ("2024-09-15", "2024-10-15", 15, None, None),  # three before is withdrawn
         ("2024-07-31", "2024-08-15", 14, None, Decimal("0.4")),

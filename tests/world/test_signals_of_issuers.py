@@ -64,11 +64,11 @@ def test_volatility_covers_five_years_at_most(desk: Desk) -> None:
     for year, profit in enumerate(reversed(margins), 2018):
         rows += [figure(ALPHA, "revenue", 100, year), figure(ALPHA, "profit", profit, year)]
     desk.filings("alpha.csv", rows)
-    found = columns_of(
+    volatility = columns_of(
         observed(desk, "fundamentals-quality"), "period_end", "margin_volatility", "margin_years"
     )
-    assert found[0] == ("2023-12-31", Decimal("0.01414213562"), 5)  # sqrt(2) / 100
-    assert [row[0][:4] for row in found] == ["2023", "2022", "2021", "2020"]
+    assert volatility[0] == ("2023-12-31", Decimal("0.01414213562"), 5)  # sqrt(2) / 100
+    assert [row[0][:4] for row in volatility] == ["2023", "2022", "2021", "2020"]
 
 
 def test_revisions_compare_the_latest_figure_with_the_first(desk: Desk) -> None:

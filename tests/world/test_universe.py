@@ -17,12 +17,12 @@ from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.model.identifiers import service_id
 from tests.patience import wait
 from tests.world.desk import around, as_row, ask
-from tests.world.reference import Told
+from tests.world.reference import FiledFigure
 from tests.world.test_point_in_time import CAPTURES, DAYS, DEEP, ISSUER, KEY, YEAR, desk, histories, take
 
 OTHER = "ticker:NGX:OTH"
 OTHERS_KEY = service_id(OTHER)
-OTHERS_FIGURE = Told(
+OTHERS_FIGURE = FiledFigure(
     "assets", "NGN", None, date(2020, 6, 30), "d0", Decimal(5), date(2020, 12, 1), CAPTURES[1]
 )
 Row = dict[str, Any]
@@ -43,40 +43,42 @@ def statement(edition: Edition, day: date) -> list[Row]:
     return rows
 
 
-def days_of(history: Iterable[tuple[Told, str]]) -> Iterable[date]:
-    told = [YEAR, OTHERS_FIGURE, *(report for report, _ in history)]
-    return around({day for r in told for day in (r.end, r.captured, r.available or r.captured)})
+def days_of(history: Iterable[tuple[FiledFigure, str]]) -> Iterable[date]:
+    filed = [YEAR, OTHERS_FIGURE, *(report for report, _ in history)]
+    return around({day for r in filed for day in (r.end, r.captured, r.available or r.captured)})
 
 
 @pytest.mark.deep
 @pytest.mark.rule("ISS-1", "ISS-3")
 @DEEP
 @given(histories())
-def test_the_universe_of_every_day_follows_from_its_figures(history: list[tuple[Told, str]]) -> None:
+def test_the_universe_of_every_day_follows_from_its_figures(history: list[tuple[FiledFigure, str]]) -> None:
     with desk() as desk_:
         take(desk_, history)
         desk_.set_day(CAPTURES[1])
         desk_.filings("other.csv", [as_row(OTHER, OTHERS_FIGURE)])
         edition = desk_.publish()
         days = list(days_of(history))
-        known = {key: ask(edition, key, days) for key in (KEY, OTHERS_KEY)}
+        by_issuer = {key: ask(edition, key, days) for key in (KEY, OTHERS_KEY)}
         for day in days:
             rows = universe(edition, day)
-            for key, answers in known.items():
+            for key, answers in by_issuer.items():
                 every = answers[day, "all"]
                 assert (key in rows) == bool(every), (key, day)
                 if every:
                     available = [row["available_at"] for row in every]
-                    shown = rows[key]
-                    assert shown["first_available"] == min(available)
-                    assert shown["last_available"] == max(available)
-                    assert shown["fact_count"] == len(answers[day, "latest"])
-                    assert shown["source_ref"] in {row["source_ref"] for row in every}
+                    listed = rows[key]
+                    assert listed["first_available"] == min(available)
+                    assert listed["last_available"] == max(available)
+                    assert listed["fact_count"] == len(answers[day, "latest"])
+                    assert listed["source_ref"] in {row["source_ref"] for row in every}
 
 
 @pytest.mark.rule("PIT-9", "ISS-3")
 def test_a_later_filing_changes_no_past_universe() -> None:
-    later = Told("revenue", "ZAR", None, date(2021, 3, 31), "d9", Decimal(9), date(2021, 5, 1), CAPTURES[2])
+    later = FiledFigure(
+        "revenue", "ZAR", None, date(2021, 3, 31), "d9", Decimal(9), date(2021, 5, 1), CAPTURES[2]
+    )
     with desk() as desk_:
         take(desk_, [])
         before = desk_.publish()
@@ -93,7 +95,7 @@ def test_a_later_filing_changes_no_past_universe() -> None:
 @DEEP
 @given(histories(), st.randoms(use_true_random=False))
 def test_a_statement_has_one_figure_of_the_day_per_line_item_and_period(
-    history: list[tuple[Told, str]], chance: Any
+    history: list[tuple[FiledFigure, str]], chance: Any
 ) -> None:
     with desk() as desk_:
         take(desk_, history)

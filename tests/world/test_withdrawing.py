@@ -28,7 +28,7 @@ from tests.depth import deep_after
 from tests.spec import inline_report
 from tests.spec.register import COLUMNS, record
 from tests.torture import rounds
-from tests.world.overlapping_files import ITEMS, LEIS, MAKERS, Said, content, names
+from tests.world.overlapping_files import ITEMS, LEIS, MAKERS, Variants, content, names
 
 SOURCE = "source"
 START = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -59,13 +59,13 @@ class Desk:
             (home / "taxonomies").mkdir()
             (home / "taxonomies" / "ifrs.zip").write_bytes(inline_report.taxonomy())
         self.now = START
-        known = LEIS if adapter != "gleif-lei" else LEIS[:1]
-        rows = [record(number, f"{number} Limited", "ZA") for number in known]
+        numbers = LEIS if adapter != "gleif-lei" else LEIS[:1]
+        rows = [record(number, f"{number} Limited", "ZA") for number in numbers]
         self.ingest("register", "register.csv", "\n".join([COLUMNS, *rows, ""]).encode())
         # The tickers are subjects too: an issued id leads to its organisation for ever.
         tickers = "".join(
             f"lei:{number},ticker,JSE:IT{at},\nticker:JSE:IT{at},aggregator,za/{at},OPENCORPORATES\n"
-            for at, number in enumerate(known)
+            for at, number in enumerate(numbers)
         )
         self.ingest("tickers", "tickers.csv", f"entity,id_type,id_value,registry\n{tickers}".encode())
 
@@ -79,8 +79,10 @@ class Desk:
 
     def withdraw(self, **chosen: Any) -> int:
         with self._clock():
-            given: dict[str, Any] = {"capture": 0, "file_name": "", "everywhere": False} | chosen
-            return len(ledger_commands.withdraw_files(self.settings, SOURCE, reason="wrong", **given).files)
+            arguments: dict[str, Any] = {"capture": 0, "file_name": "", "everywhere": False} | chosen
+            return len(
+                ledger_commands.withdraw_files(self.settings, SOURCE, reason="wrong", **arguments).files
+            )
 
     def publish(self) -> dict[str, Any]:
         with self._clock():
@@ -109,9 +111,9 @@ class Desk:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Step]:
-    said = st.dictionaries(st.sampled_from(ITEMS), st.integers(0, 1), min_size=1)
+    variants = st.dictionaries(st.sampled_from(ITEMS), st.integers(0, 1), min_size=1)
     name = st.integers(0, 2)
-    ingest = st.tuples(st.just("ingest"), name, said)
+    ingest = st.tuples(st.just("ingest"), name, variants)
     steps = st.one_of(
         ingest,
         ingest,
@@ -127,61 +129,63 @@ def histories(draw: st.DrawFn) -> list[Step]:
 
 def play(desk: Desk, adapter: str, history: list[Step]) -> list[tuple[datetime, str, bytes]]:
     """Run every step; returns the files that are valid in the end."""
-    given: list[tuple[str, bytes]] = []
+    ingested: list[tuple[str, bytes]] = []
     valid: list[tuple[datetime, str, bytes]] = []
     withdrawn: set[bytes] = set()
     for kind, *arguments in history:
         desk.now += timedelta(days=1)
         if kind in ("ingest", "again", "copy"):
-            name, what = _file(adapter, kind, arguments, given)
-            given.append((name, what))
-            is_known = any(file[1:] == (name, what) for file in valid)
+            name, what = _file(adapter, kind, arguments, ingested)
+            ingested.append((name, what))
+            is_unchanged = any(file[1:] == (name, what) for file in valid)
             notes = desk.ingest(SOURCE, name, what)
-            assert bool(notes) == (what in withdrawn and not is_known), notes
-            if not is_known:
+            assert bool(notes) == (what in withdrawn and not is_unchanged), notes
+            if not is_unchanged:
                 valid.append((desk.now, name, what))
         elif kind == "publish":
             desk.publish()
         else:
-            left = _left(desk, adapter, kind, arguments, valid)
-            withdrawn |= {file[2] for file in valid if file not in left}
-            valid = left
-        found = [(at, name, digest) for at, name, digest in desk.files().values()]
-        assert found == [
+            remaining = _withdraw(desk, adapter, kind, arguments, valid)
+            withdrawn |= {file[2] for file in valid if file not in remaining}
+            valid = remaining
+        files = [(at, name, digest) for at, name, digest in desk.files().values()]
+        assert files == [
             (f"{at:%Y-%m-%dT%H:%M:%SZ}", name, hashlib.sha256(what).hexdigest()) for at, name, what in valid
         ]
     return valid
 
 
-def _file(adapter: str, kind: str, arguments: list[Any], given: list[tuple[str, bytes]]) -> tuple[str, bytes]:
+def _file(
+    adapter: str, kind: str, arguments: list[Any], ingested: list[tuple[str, bytes]]
+) -> tuple[str, bytes]:
     if kind == "ingest":
         return names(adapter)[arguments[0]], content(adapter, arguments[1])
-    name, what = given[arguments[0] % len(given)]
+    name, what = ingested[arguments[0] % len(ingested)]
     return (names(adapter)[arguments[1]] if kind == "copy" else name), what
 
 
-def _left(
+def _withdraw(
     desk: Desk, adapter: str, kind: str, arguments: list[Any], valid: list[tuple[datetime, str, bytes]]
 ) -> list[tuple[datetime, str, bytes]]:
     """Withdraw a source, a file or a capture; returns the files that are still valid."""
     chosen: dict[str, Any] = {}
-    left: list[tuple[datetime, str, bytes]] = []
+    remaining: list[tuple[datetime, str, bytes]] = []
     if kind == "file":
         chosen = {"file_name": names(adapter)[arguments[0]]}
-        left = [file for file in valid if file[1] != chosen["file_name"]]
+        remaining = [file for file in valid if file[1] != chosen["file_name"]]
     elif kind == "capture" and valid:
         at = arguments[0] % len(valid)
         chosen = {"capture": list(desk.files())[at], "everywhere": True}
-        left = [file for number, file in enumerate(valid) if number != at]
-    if len(left) == len(valid):
+        remaining = [file for number, file in enumerate(valid) if number != at]
+    if len(remaining) == len(valid):
         with pytest.raises(OperatorError, match=r"nothing of source|no file"):
             desk.withdraw(**chosen)
         return valid
-    assert desk.withdraw(**chosen) == len(valid) - len(left)
-    return left
+    assert desk.withdraw(**chosen) == len(valid) - len(remaining)
+    return remaining
 
 
-def shown(manifest: dict[str, Any]) -> dict[str, Any]:
+def served_content(manifest: dict[str, Any]) -> dict[str, Any]:
     """Everything that an edition serves: equal if every byte of its parts and files is."""
     names = ("kinds", "first", "content")
     return {
@@ -198,7 +202,7 @@ def check(adapter: str, history: list[Step]) -> None:
         for at, name, what in play(desk, adapter, history):
             fresh.now = at
             fresh.ingest(SOURCE, name, what)
-        assert shown(desk.publish()) == shown(fresh.publish())
+        assert served_content(desk.publish()) == served_content(fresh.publish())
         assert not desk.replay_differences()
 
 
@@ -249,7 +253,7 @@ def test_after_any_withdrawal_the_edition_equals_that_of_a_home_without_it(adapt
     hold()
 
 
-BOTH: Said = {0: 0, 1: 0}
+BOTH: Variants = {0: 0, 1: 0}
 HISTORIES: dict[str, list[Step]] = {
     "the source, of two files that say the same": [
         ("ingest", 0, BOTH), ("ingest", 1, BOTH), ("publish",), ("source",), ("publish",),

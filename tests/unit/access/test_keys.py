@@ -155,9 +155,9 @@ def test_a_revocation_survives_a_concurrent_change(command: str) -> None:
         }
         await changes[command]()
         assert not values.meanwhile
-        left = await after.find(key)
-        assert left.revoked_at == "2026-01-01T00:00:00Z"
-        assert (left.replaced_by == new.id) == (command == "expire")
+        record_after = await after.find(key)
+        assert record_after.revoked_at == "2026-01-01T00:00:00Z"
+        assert (record_after.replaced_by == new.id) == (command == "expire")
         with pytest.raises(Unauthorized):
             await after.authenticate(key)
 
@@ -237,7 +237,7 @@ class Counters:
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
-        self.kept: dict[str, int] = {}
+        self.seconds_kept: dict[str, int] = {}
         self.puts: list[tuple[str, bytes]] = []
         self.gets = 0
 
@@ -251,7 +251,7 @@ class Counters:
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
         for window in windows:
             self.counts[name, window.name] += 1
-            self.kept[window.name] = window.seconds
+            self.seconds_kept[window.name] = window.seconds
         return tuple(self.counts[name, window.name] for window in windows)
 
 
@@ -271,7 +271,7 @@ class Counting:
         return [asyncio.run(self._quotas.count(of)) for _ in range(times)][-1]
 
 
-def left_of(counted: RateState) -> str:
+def rate_limit_of(counted: RateState) -> str:
     return dict(counted.headers)[b"ratelimit"].decode()
 
 
@@ -284,7 +284,7 @@ def test_a_new_minute_begins_on_the_minute() -> None:
     counting.clock.now += timedelta(microseconds=1)
     usage, refusal = counting.count(grant())
     assert refusal is None
-    assert left_of(usage).startswith('"minute";r=1;t=60')
+    assert rate_limit_of(usage).startswith('"minute";r=1;t=60')
 
 
 def test_the_month_is_reported_before_the_minute() -> None:
@@ -297,7 +297,7 @@ def test_the_month_is_reported_before_the_minute() -> None:
 
 @pytest.mark.rule("KEY-6")
 @every(
-    ("at", "days", "left"),
+    ("at", "days", "seconds_left"),
     [
         ("2026-11-15T00:00:00", 30, 16 * DAY),
         ("2026-12-31T23:59:59", 31, 1),
@@ -306,16 +306,16 @@ def test_the_month_is_reported_before_the_minute() -> None:
         ("2027-01-01T00:00:00", 31, 31 * DAY),
     ],
 )
-def test_a_month_is_a_calendar_month(at: str, days: int, left: int) -> None:
+def test_a_month_is_a_calendar_month(at: str, days: int, seconds_left: int) -> None:
     usage, _ = Counting(at).count(grant())
     assert usage.policy.endswith(f'"month";q=5;w={days * DAY}')
-    assert left_of(usage).endswith(f'"month";r=4;t={left}')
+    assert rate_limit_of(usage).endswith(f'"month";r=4;t={seconds_left}')
 
 
 def test_a_counter_is_kept_longer_than_its_window() -> None:
     counting = Counting("2026-12-01T00:00:00")
     counting.count(grant())
-    minute, month = sorted(counting.counters.kept.values())
+    minute, month = sorted(counting.counters.seconds_kept.values())
     assert minute >= 60
     assert month >= 31 * DAY
 
@@ -392,7 +392,9 @@ def test_each_subscriber_gets_its_pages_a_minute_and_a_day_whatever_the_others_d
         in_day[day] += 1
         state, refusal = wait(counted.count(address))
         assert (refusal is None) == (in_minute[minute] <= PER_MINUTE and in_day[day] <= PER_DAY)
-        assert f'"minute";r={max(PER_MINUTE - in_minute[minute], 0)};t={60 - now % 60}' in left_of(state)
+        assert f'"minute";r={max(PER_MINUTE - in_minute[minute], 0)};t={60 - now % 60}' in rate_limit_of(
+            state
+        )
         if refusal is not None:
             ends = 86_400 - now % 86_400 if in_day[day] > PER_DAY else 60 - now % 60
             assert refusal.retry_after == ends

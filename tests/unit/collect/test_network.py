@@ -131,10 +131,10 @@ def test_a_name_is_resolved_once_and_the_checked_address_is_the_one_connected_to
     connected: list[str] = []
     real = socket.getaddrinfo
 
-    def resolve(host: Any, *arguments: Any, **named: Any) -> Any:
-        return real(answers.pop(0) if host == "publisher.test" else host, *arguments, **named)
+    def resolve(host: Any, *arguments: Any, **keywords: Any) -> Any:
+        return real(answers.pop(0) if host == "publisher.test" else host, *arguments, **keywords)
 
-    def connect(address: tuple[str, int], *arguments: Any, **named: Any) -> socket.socket:
+    def connect(address: tuple[str, int], *arguments: Any, **keywords: Any) -> socket.socket:
         connected.append(address[0])
         raise ConnectionRefusedError
 

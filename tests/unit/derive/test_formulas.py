@@ -47,19 +47,19 @@ def by_the_page(text: str, inputs: dict[str, Decimal]) -> Decimal | None:
 @every("slug", DECIDED)
 def test_a_metric_matches_its_page(slug: str) -> None:
     chance = random.Random(slug)
-    found = BY_SLUG[slug]
-    lines = found.explanation.split()
-    formulas = [line.strip() for line in found.explanation.splitlines() if line.strip()]
-    assert len(formulas) == len(found.forms), lines
-    for form, text in zip(found.forms, formulas, strict=True):
+    metric = BY_SLUG[slug]
+    lines = metric.explanation.split()
+    formulas = [line.strip() for line in metric.explanation.splitlines() if line.strip()]
+    assert len(formulas) == len(metric.forms), lines
+    for form, text in zip(metric.forms, formulas, strict=True):
         assert set(re.findall(r"[a-z_]{2,}", text)) == form.needs
         for _ in range(50):
             inputs = figures(chance, form.inputs)
             ratio = form.formula(*(inputs[name] for name in form.inputs))
             if ratio.denominator > 0:
-                assert found(inputs) == by_the_page(text, inputs)
-    page = methodology(found)
-    for form in found.forms:
+                assert metric(inputs) == by_the_page(text, inputs)
+    page = methodology(metric)
+    for form in metric.forms:
         for name in form.inputs:
             for route in routes(name.removeprefix("prior_")):
                 assert f"`{route.text}`: {route.why}" in page
@@ -68,13 +68,13 @@ def test_a_metric_matches_its_page(slug: str) -> None:
 @pytest.mark.rule("MET-3")
 @every("slug", DECIDED)
 def test_without_any_one_of_its_inputs_there_is_no_value(slug: str) -> None:
-    found = BY_SLUG[slug]
-    names = {name for form in found.forms for name in form.inputs}
+    metric = BY_SLUG[slug]
+    names = {name for form in metric.forms for name in form.inputs}
     one = dict.fromkeys(names, Decimal(1)) | {"assets": Decimal(2), "prior_assets": Decimal(2)}
-    assert found({k: v for k, v in one.items() if k in names}) is not None
-    for name in found.forms[-1].inputs:
+    assert metric({k: v for k, v in one.items() if k in names}) is not None
+    for name in metric.forms[-1].inputs:
         rest = {k: v for k, v in one.items() if k != name and k != "gross_profit"}
-        assert found(rest) is None
+        assert metric(rest) is None
 
 
 @pytest.mark.rule("MET-3")
@@ -98,8 +98,8 @@ def test_without_any_one_of_its_inputs_there_is_no_value(slug: str) -> None:
     ],
 )
 def test_each_formula_gives_its_example(slug: str, inputs: dict[str, str], value: str | None) -> None:
-    found = BY_SLUG[slug]({name: Decimal(text) for name, text in inputs.items()})
-    assert found == (None if value is None else Decimal(value))
+    result = BY_SLUG[slug]({name: Decimal(text) for name, text in inputs.items()})
+    assert result == (None if value is None else Decimal(value))
 
 
 @pytest.mark.rule("MET-4")

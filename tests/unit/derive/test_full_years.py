@@ -16,13 +16,13 @@ from sankofa.model.rows import State
 from tests.every import every
 
 CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
-Told = tuple[str, str, str, str, str, str | None]  # concept, unit, start, end, available, value
+ReportedValue = tuple[str, str, str, str, str, str | None]  # concept, unit, start, end, available, value
 
 
-def issuer(*told: Told) -> IssuerYearList:
+def issuer(*values_: ReportedValue) -> IssuerYearList:
     reports: Reports = {}
     evidence = []
-    for concept, unit, start, end, available, value in told:
+    for concept, unit, start, end, available, value in values_:
         report = Report(value, ordinal(available), available, "s", f"d{available}", "", "", 1, CAPTURE)
         reports.setdefault((concept, unit, end, start), []).append(report)
         evidence.append(
@@ -33,7 +33,7 @@ def issuer(*told: Told) -> IssuerYearList:
 
 def flow(
     concept: str, value: str | None, available: str = "2023-03-01", unit: str = "USD", year: int = 2022
-) -> Told:
+) -> ReportedValue:
     return concept, unit, f"{year}-01-01", f"{year}-12-31", available, value
 
 
@@ -89,7 +89,7 @@ def test_the_year_before_ended_within_ten_days_of_one_year_ago() -> None:
     assert not prior("2022-07-13")
 
 
-def first_years(*opening: Told) -> IssuerYearList:
+def first_years(*opening: ReportedValue) -> IssuerYearList:
     """An issuer founded in June 2018, and the figures of its first full year."""
     return issuer(
         ("us-gaap:NetIncomeLoss", "USD", "2018-06-18", "2018-12-31", "2019-04-01", "1"),
@@ -109,16 +109,16 @@ def test_the_opening_balance_of_a_first_full_year_comes_from_its_report() -> Non
 
 
 @pytest.mark.rule("MET-10")
-@every("told_again", ["31", None])
-def test_a_balance_that_no_annual_report_repeats_opens_no_year(told_again: str | None) -> None:
+@every("repeated", ["31", None])
+def test_a_balance_that_no_annual_report_repeats_opens_no_year(repeated: str | None) -> None:
     balance = ("us-gaap:Assets", "USD", "", "2018-12-31")
     years = first_years(
         (*balance, "2019-04-01", "30"),
-        *([] if told_again is None else [(*balance, "2020-03-27", told_again)]),
+        *([] if repeated is None else [(*balance, "2020-03-27", repeated)]),
     )
-    shown = {v.metric.slug: v.value for v in derive(years).values}
+    derived = {v.metric.slug: v.value for v in derive(years).values}
     # told anew with another figure it is a balance of a year-end like any other
-    assert shown.get("return_on_assets") == (None if told_again is None else Decimal("0.1481481481"))
+    assert derived.get("return_on_assets") == (None if repeated is None else Decimal("0.1481481481"))
 
 
 @pytest.mark.rule("MET-3")
@@ -134,9 +134,9 @@ def test_every_ratio_is_in_the_currency_of_the_latest_filing_that_reports_assets
     (year,) = years.published
     assert values(year, "2023-03-01") == {"revenue": 100, "profit": 10, "profit_owners": 10, "cash": 20}
     assert values(year, "2023-04-01") == {"revenue": 50, "profit": 6, "profit_owners": 6, "assets": 80}
-    found = derive(years)
-    shown = {value.metric.slug: (value.value, value.first) for value in found.values}
-    assert shown == {"net_margin": (Decimal("0.12"), ordinal("2023-04-01"))}
+    derived = derive(years)
+    by_slug = {value.metric.slug: (value.value, value.first) for value in derived.values}
+    assert by_slug == {"net_margin": (Decimal("0.12"), ordinal("2023-04-01"))}
 
 
 @pytest.mark.rule("MET-3")
@@ -176,16 +176,16 @@ def test_a_proof_in_a_later_filing_opens_a_route_from_then_on_only() -> None:
         ("us-gaap:StockholdersEquity", "USD", "", "2022-12-31", "2023-05-01", "100"),
         ("us-gaap:LongTermDebt", "USD", "", "2022-12-31", "2023-05-01", "70"),
     ]
-    found = derive(issuer(flow("us-gaap:Revenues", "9"), *balances))
-    (value,) = [value for value in found.values if value.metric.slug == "debt_to_equity"]
+    derived = derive(issuer(flow("us-gaap:Revenues", "9"), *balances))
+    (value,) = [value for value in derived.values if value.metric.slug == "debt_to_equity"]
     assert (value.value, value.first) == (Decimal("0.7"), ordinal("2023-05-01"))
-    before = found.histories[slugs().index("debt_to_equity")][-2]
+    before = derived.histories[slugs().index("debt_to_equity")][-2]
     assert before.state is State.COMPLETED_AFTER_AS_OF
     assert [change.concept for change in before.changes] == ["us-gaap:LongTermDebt"]
 
 
 def test_a_restated_decider_is_named_as_the_reason_why_a_value_is_left_out() -> None:
-    def told(available: str, noncontrolling: str) -> list[Told]:
+    def balance_sheet(available: str, noncontrolling: str) -> list[ReportedValue]:
         return [
             ("us-gaap:Assets", "USD", "", "2022-12-31", available, "90"),
             ("us-gaap:LiabilitiesAndStockholdersEquity", "USD", "", "2022-12-31", available, "90"),
@@ -193,10 +193,16 @@ def test_a_restated_decider_is_named_as_the_reason_why_a_value_is_left_out() -> 
             ("us-gaap:MinorityInterest", "USD", "", "2022-12-31", available, noncontrolling),
         ]
 
-    found = derive(issuer(flow("us-gaap:Revenues", "9"), *told("2023-03-01", "0"), *told("2023-06-01", "5")))
+    derived = derive(
+        issuer(
+            flow("us-gaap:Revenues", "9"),
+            *balance_sheet("2023-03-01", "0"),
+            *balance_sheet("2023-06-01", "5"),
+        )
+    )
     (stretch,) = [
         one
-        for one in found.histories[slugs().index("liabilities_to_assets")]
+        for one in derived.histories[slugs().index("liabilities_to_assets")]
         if one.state is State.REVISED_AFTER_AS_OF
     ]
     assert (stretch.first, stretch.until) == (ordinal("2023-03-01"), ordinal("2023-06-01"))

@@ -39,7 +39,7 @@ def values(lines: Lines, item: str) -> dict[int, Decimal]:
     return {figure.route: figure.value for figure in lines.figures(item)}
 
 
-def example(route: Route, kind_place: int) -> tuple[dict[str, int], int]:
+def example(route: Route, member_number: int) -> tuple[dict[str, int], int]:
     """A filing with only the inputs of a route, and the value it gives."""
     figures = {term.concept: 5000 >> 2 * n for n, term in enumerate(route.terms)}
     if route.confirm == "nothing":
@@ -55,8 +55,8 @@ def example(route: Route, kind_place: int) -> tuple[dict[str, int], int]:
         closing = {*figures, *route.unless}
         other = next(c for c, (_, kind) in breakdown.members.items() if not kind and c not in closing)
         members = {other: 42}
-        if kind_place < len(of_kind):
-            member = of_kind[kind_place]
+        if member_number < len(of_kind):
+            member = of_kind[member_number]
             members[member] = figures.get(member, 310)
             value += members[member]
         figures = members | figures
@@ -79,8 +79,8 @@ def balance(figures: dict[str, int], terms: Sequence[Term], total: int) -> None:
     *others, last = terms
     for number, term in enumerate(others):
         figures.setdefault(term.concept, 900 + 7 * number)
-    left = total - sum(term.sign * figures[term.concept] for term in others)
-    figures[last.concept] = last.sign * left
+    remainder = total - sum(term.sign * figures[term.concept] for term in others)
+    figures[last.concept] = last.sign * remainder
 
 
 def test_every_route_has_a_real_filing_that_uses_it() -> None:
@@ -91,13 +91,13 @@ def test_every_route_has_a_real_filing_that_uses_it() -> None:
 
 @every("route", ROUTES, ids=lambda r: f"{r.item}-{r.number}")
 def test_a_route_gives_its_figure_from_a_filing_with_its_parts(route: Route) -> None:
-    for place in range(40):  # of the members of a kind, one that no better route takes
-        figures, value = example(route, place)
-        found = values(filing(figures), route.item)
-        if route.number in found:
-            assert found[route.number] == value
+    for member_number in range(40):  # of the members of a kind, one that no better route takes
+        figures, value = example(route, member_number)
+        by_number = values(filing(figures), route.item)
+        if route.number in by_number:
+            assert by_number[route.number] == value
             return
-        assert route.members, found
+        assert route.members, by_number
     pytest.fail("no filing opens it")
 
 
@@ -216,11 +216,11 @@ def test_costs_reported_as_negative_are_corrected_if_the_totals_prove_it(
 
 def test_the_sign_of_a_profit_is_corrected_if_only_the_other_follows_from_the_profit_before_tax() -> None:
     before = "IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest"
-    told = {"ProfitLoss": 24_200_000, before: -24_212_783}
-    assert filing(gaap(**told)).figure("profit").value == -24_200_000  # type: ignore[union-attr]
+    profits = {"ProfitLoss": 24_200_000, before: -24_212_783}
+    assert filing(gaap(**profits)).figure("profit").value == -24_200_000  # type: ignore[union-attr]
     # The profit of the owners bears the figure out: it is the profit before tax that is in doubt.
-    assert filing(gaap(**told, NetIncomeLoss=24_200_000)).figure("profit").value == 24_200_000  # type: ignore[union-attr]
-    assert filing(gaap(**told, IncomeTaxExpenseBenefit=5_000_000)).figure("profit").value == -24_200_000  # type: ignore[union-attr]
+    assert filing(gaap(**profits, NetIncomeLoss=24_200_000)).figure("profit").value == 24_200_000  # type: ignore[union-attr]
+    assert filing(gaap(**profits, IncomeTaxExpenseBenefit=5_000_000)).figure("profit").value == -24_200_000  # type: ignore[union-attr]
 
 
 def balance_sheet(**optional: int) -> Lines:
@@ -246,10 +246,10 @@ def test_a_breakdown_that_does_not_add_up_to_the_last_digit_proves_nothing() -> 
         "us-gaap:CashAndCashEquivalentsAtCarryingValue": 60,
         "us-gaap:AccountsReceivableNetCurrent": 40,
     }
-    found = filing(sheet).figure("inventories")
-    assert found is not None
-    assert found.value == 0
-    assert [part.concept for part in found.parts] == list(sheet), "the total that proves it is named"
+    inventories = filing(sheet).figure("inventories")
+    assert inventories is not None
+    assert inventories.value == 0
+    assert [part.concept for part in inventories.parts] == list(sheet), "the total that proves it is named"
     assert filing({**sheet, "us-gaap:AssetsCurrent": 101}).figure("inventories") is None
 
 
@@ -309,59 +309,65 @@ def test_both_years_use_the_first_route_that_both_have() -> None:
         flow("us-gaap:Revenues", "100"),
         flow("us-gaap:SalesRevenueNet", "90"),
     )
-    known = years.on(years.published[-1])
-    pair = known.both("revenue") if known else None
+    year_on_day = years.on(years.published[-1])
+    pair = year_on_day.both("revenue") if year_on_day else None
     assert pair is not None
     assert [figure.value for figure in pair] == [90, 80]
     years = issuer(flow("us-gaap:SalesRevenueNet", "80", year=2021), flow("us-gaap:Revenues", "100"))
-    known = years.on(years.published[-1])
-    assert known is not None
-    assert known.both("revenue") is None
+    year_on_day = years.on(years.published[-1])
+    assert year_on_day is not None
+    assert year_on_day.both("revenue") is None
 
 
 @every(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('x = [{ take = "A B", since = "s", why = "w" }]', "neither a concept"),
         ('x = [{ take = "us-gaap:A us-gaap:B", since = "s", why = "w" }]', "expected [+] or -"),
         ('x = [{ take = "us-gaap:A", unless = "@g", since = "s", why = "w" }]', "no group g"),
     ],
 )
-def test_a_malformed_route_is_refused_with_the_reason(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_malformed_route_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse("[groups]\n[items]\n" + text)
 
 
 def test_the_routes_breakdowns_and_identities_name_each_other() -> None:
-    known = table()
+    declared = table()
     folder = files("sankofa.model")
     tables = tomllib.loads(
         "\n".join((folder / f"{name}.toml").read_text() for name in ("routes", "breakdowns"))
     )
     fields = {"take", "members", "of", "unless", "at_least", "within", "confirm", "served", "since", "why"}
-    named = {"groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes", "wholes"}
-    assert tables.keys() == named | {"never_negative", "signed"}
+    names = {"groups", "items", "breakdowns", "confirmations", "identities", "parts", "magnitudes", "wholes"}
+    assert tables.keys() == names | {"never_negative", "signed"}
     for entries in tables["items"].values():
         for entry in entries:
             assert {"since", "why"} <= entry.keys() <= fields
             assert ("members" in entry) == ("of" in entry)
             assert entry.get("take") or entry.get("members")
     served: dict[str, str] = {}
-    for item, routes in known.routes.items():
+    for item, routes in declared.routes.items():
         assert len({route[2:8] for route in routes}) == len(routes), item
         for route in routes:
             where = f"{item}, route {route.number}"
-            marks = {mark for name in route.of for _, mark in known.breakdowns[name].members.values()}
+            marks = {mark for name in route.of for _, mark in declared.breakdowns[name].members.values()}
             assert not route.members or route.members in marks, where
-            assert not route.confirm or route.confirm in known.confirmations, where
-            assert all(":" in term.concept or term.concept in known.routes for term in route.terms), where
+            assert not route.confirm or route.confirm in declared.confirmations, where
+            assert all(":" in term.concept or term.concept in declared.routes for term in route.terms), where
             assert not route.served or (route.single and served.setdefault(route.single, item) == item), where
-    items = {*known.parts, *known.magnitudes, *known.wholes, *known.wholes.values(), *known.signed}
-    items |= known.never_negative
-    for one in known.identities:
+    items = {
+        *declared.parts,
+        *declared.magnitudes,
+        *declared.wholes,
+        *declared.wholes.values(),
+        *declared.signed,
+    }
+    items |= declared.never_negative
+    for one in declared.identities:
         items.update(term.concept for term in one.items if ":" not in term.concept)
         items.update(one.doubted, one.refused)
-    assert items <= known.routes.keys()
+    assert items <= declared.routes.keys()
 
 
 def gaap(**figures: int) -> dict[str, int]:
@@ -541,7 +547,7 @@ def test_figures_that_contradict_each_other_are_counted_unless_another_explains_
 
 @pytest.mark.rule("MET-7")
 @every(
-    ("eps", "profit", "shares", "left"),
+    ("eps", "profit", "shares", "remaining"),
     [
         (2, 8_000_000, 4_100_000, ["eps_basic", "shares_outstanding"]),
         (2, 8_000_000, 4_100, ["eps_basic"]),
@@ -553,13 +559,13 @@ def test_figures_that_contradict_each_other_are_counted_unless_another_explains_
     ],
 )
 def test_earnings_above_the_profit_and_shares_off_by_thousands_are_skipped(
-    eps: int, profit: int, shares: int, left: list[str]
+    eps: int, profit: int, shares: int, remaining: list[str]
 ) -> None:
     filed = gaap(EarningsPerShareBasic=eps, NetIncomeLoss=profit, CommonStockSharesOutstanding=shares)
     lines = filing(filed)
     pass_over_misscaled(lines)
-    assert [item for item in ("eps_basic", "shares_outstanding") if lines.figure(item)] == left
-    assert lines.conflicts == 2 - len(left)
+    assert [item for item in ("eps_basic", "shares_outstanding") if lines.figure(item)] == remaining
+    assert lines.conflicts == 2 - len(remaining)
 
 
 @pytest.mark.rule("MET-7")

@@ -42,7 +42,7 @@ def search() -> Operation:
     return declared["search_things"]
 
 
-class StandInEdition:
+class FakeEdition:
     lock = None
     id = "stand-in"
 
@@ -57,7 +57,7 @@ async def connected(
     """An SDK client on the surface in this process, with one tool."""
     monkeypatch.setattr(tools, "tools", lambda: {"search_things": Tool(operation, "search_things")})
     service = Service(Settings(home=home))
-    monkeypatch.setattr(service.edition, "get", StandInEdition)
+    monkeypatch.setattr(service.edition, "get", FakeEdition)
     agents = McpSurface(service)
     transport = httpx2.ASGITransport(RestApp(service, {}, mounted={"/mcp": agents}))
     headers = {"x-api-key": "sankofa-sandbox", "accept": "application/json"}

@@ -91,8 +91,8 @@ def _compare(releases: list[tuple[SetBy, Json]], rules: MergeRules, every: int =
         expected = dict(_last_setters(versioned.asdict(), ""))
         own = {f"/{name}" for name in ("ocid", "id", "date", "tag")}
         # A versioned release does not version the id of an object in a list.
-        told = {at: by for at, by in ours.set_by.items() if at not in own}
-        assert {at: by for at, by in told.items() if not at.endswith("/id") or at in expected} == expected
+        set_by = {at: by for at, by in ours.set_by.items() if at not in own}
+        assert {at: by for at, by in set_by.items() if not at.endswith("/id") or at in expected} == expected
         assert own <= ours.set_by.keys()
         compared += 1
     return compared
@@ -100,8 +100,8 @@ def _compare(releases: list[tuple[SetBy, Json]], rules: MergeRules, every: int =
 
 def _without_null_amounts(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if not (k == "amount" and v is None)}
-        return {k: _without_null_amounts(v) for k, v in kept.items()}
+        members = {k: v for k, v in value.items() if not (k == "amount" and v is None)}
+        return {k: _without_null_amounts(v) for k, v in members.items()}
     return [_without_null_amounts(one) for one in value] if isinstance(value, list) else value
 
 

@@ -158,7 +158,7 @@ def test_other_spellings_are_left_to_stdnum(text: str) -> None:
 
 
 @every(
-    ("scheme", "number", "kept"),
+    ("scheme", "number", "stored"),
     [
         ("ZA-CIP", "1979/003231/06", "registry:ZA-CIPC:1979/003231/06"),
         ("ra000531", "1979-003231-06", "registry:ZA-CIPC:1979/003231/06"),
@@ -175,9 +175,9 @@ def test_other_spellings_are_left_to_stdnum(text: str) -> None:
         ("US-SEC-CIK", "1045810", "registry:US-SEC-CIK:0001045810"),
     ],
 )
-def test_a_registry_number_has_one_stored_spelling(scheme: str, number: str, kept: str) -> None:
-    assert str(make_identifier("registry", number, scheme)) == kept
-    assert in_one_spelling(kept) == kept
+def test_a_registry_number_has_one_stored_spelling(scheme: str, number: str, stored: str) -> None:
+    assert str(make_identifier("registry", number, scheme)) == stored
+    assert in_one_spelling(stored) == stored
 
 
 def test_older_stored_numbers_are_read_in_the_spelling_of_today() -> None:

@@ -76,8 +76,8 @@ def test_an_unmapped_concept_never_passes_for_one_of_our_items(concept: str) -> 
 )
 def test_a_look_alike_is_served_under_its_own_name(look_alike: str, is_a_route: bool) -> None:
     assert line_item(look_alike) not in LINE_ITEMS
-    found = [item for item in LINE_ITEMS for route in routes(item) if route.single == look_alike]
-    assert bool(found) is is_a_route
+    items = [item for item in LINE_ITEMS for route in routes(item) if route.single == look_alike]
+    assert bool(items) is is_a_route
 
 
 @every(
@@ -113,8 +113,8 @@ def test_a_plain_line_item_is_served_as_itself() -> None:
 )
 def test_the_order_of_concepts_for_a_line_item(item: str, order: list[str]) -> None:
     singles = [route.single for route in routes(item)]
-    places = [singles.index(concept) for concept in order]
-    assert places == sorted(places)
+    positions = [singles.index(concept) for concept in order]
+    assert positions == sorted(positions)
 
 
 def test_a_figure_under_its_own_name_comes_first() -> None:

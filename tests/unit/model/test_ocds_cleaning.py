@@ -31,8 +31,8 @@ def cleaned(**fields: Any) -> CleanRelease:
 
 
 def body(release: CleanRelease) -> Json:
-    found: Json = json.loads(release.body, parse_float=Decimal)
-    return {key: value for key, value in found.items() if key not in KEYS}
+    content: Json = json.loads(release.body, parse_float=Decimal)
+    return {key: value for key, value in content.items() if key not in KEYS}
 
 
 @every(
@@ -62,15 +62,15 @@ def test_a_date_is_an_instant_in_utc_or_null(text: str, instant: str | None) -> 
 def test_the_address_of_a_document_is_a_web_address_or_null() -> None:
     addresses = ["https://a.example/b", "HTTP://a.example", "javascript:alert(1)", "WWW.a.example", " "]
     release = cleaned(tender={"documents": [{"id": f"{n}", "url": one} for n, one in enumerate(addresses)]})
-    kept = [document["url"] for document in body(release)["tender"]["documents"]]
-    assert kept == ["https://a.example/b", "HTTP://a.example", None, None, None]
+    urls = [document["url"] for document in body(release)["tender"]["documents"]]
+    assert urls == ["https://a.example/b", "HTTP://a.example", None, None, None]
     assert [field for field, _ in release.faults] == ["tender.documents[2].url", "tender.documents[3].url"]
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_an_instant_or_null(text: str) -> None:
-    found = moment(text)
-    assert found is None or found.endswith("Z")
+    instant = moment(text)
+    assert instant is None or instant.endswith("Z")
 
 
 @every("field", ["ocid", "id", "date"])
@@ -99,7 +99,7 @@ def test_a_text_in_another_language_is_kept_but_a_name_is_not() -> None:
 
 
 @every(
-    ("given_amount", "kept"),
+    ("published", "stored"),
     [
         (5, 5),
         (0, None),
@@ -112,13 +112,13 @@ def test_a_text_in_another_language_is_kept_but_a_name_is_not() -> None:
         ("", None),
     ],
 )
-def test_an_amount_keeps_its_digits_and_zero_is_null(given_amount: Any, kept: Any) -> None:
+def test_an_amount_keeps_its_digits_and_zero_is_null(published: Any, stored: Any) -> None:
     release = cleaned(
-        tender={"value": {"amount": given_amount}}, awards=[{"id": "1", "value": {"amount": given_amount}}]
+        tender={"value": {"amount": published}}, awards=[{"id": "1", "value": {"amount": published}}]
     )
-    assert body(release)["tender"]["value"]["amount"] == kept
-    assert body(release)["awards"][0]["value"]["amount"] == kept
-    assert release.summary.value_amount == kept
+    assert body(release)["tender"]["value"]["amount"] == stored
+    assert body(release)["awards"][0]["value"]["amount"] == stored
+    assert release.summary.value_amount == stored
     assert release.faults == []
 
 
@@ -160,10 +160,10 @@ def test_value_amount_is_the_tenders_own_and_never_a_sum() -> None:
 
 
 def test_the_date_stays_though_a_contact_repeats_it() -> None:
-    found = cleaned(tender={"title": KEYS["date"], "contactPerson": {"telephone": KEYS["date"]}})
-    assert json.loads(found.body)["date"] == KEYS["date"]
-    assert found.summary.title == "[withheld]"
-    assert clean_again(found.body, found.summary, "ZA", gate, str.upper).body == found.body
+    release = cleaned(tender={"title": KEYS["date"], "contactPerson": {"telephone": KEYS["date"]}})
+    assert json.loads(release.body)["date"] == KEYS["date"]
+    assert release.summary.title == "[withheld]"
+    assert clean_again(release.body, release.summary, "ZA", gate, str.upper).body == release.body
 
 
 def test_the_category_of_the_portal_comes_before_that_of_the_standard() -> None:
@@ -235,11 +235,11 @@ LegislativeReference.informationService
 
 def kind(owner: str, name: str) -> str:
     """The kind of a field or of the entries of an array."""
-    found = TABLE[owner][name]
-    if isinstance(found, list):
-        assert len(found) == 1
-        return found[0]
-    return found
+    kinds = TABLE[owner][name]
+    if isinstance(kinds, list):
+        assert len(kinds) == 1
+        return kinds[0]
+    return kinds
 
 
 def test_every_field_has_a_known_kind_or_a_type_with_a_table() -> None:

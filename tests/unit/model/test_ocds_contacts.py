@@ -10,7 +10,7 @@ from tests.depth import deep_after
 from tests.every import every
 from tests.torture import rounds
 
-NAMED = """
+WITH_PERSONS = """
 Contact person: {Themba Khoza}; cell {0825551234}
 Evaluation by Dr {A. Pillay}
 Enquiries: {Sipho Zulu}, Tel: {011 555 0000}.
@@ -163,11 +163,11 @@ def lines(text: str) -> list[str]:
 
 
 @pytest.mark.rule("GATE-8")
-@every("marked", lines(NAMED))
+@every("marked", lines(WITH_PERSONS))
 def test_contact_persons_are_cut_and_the_rest_stays(marked: str) -> None:
     parts = marked.replace("}", "{").split("{")
-    told = "".join(part if number % 2 == 0 else CUT for number, part in enumerate(parts))
-    assert Secrets().cut("".join(parts)) == told
+    expected = "".join(part if number % 2 == 0 else CUT for number, part in enumerate(parts))
+    assert Secrets().cut("".join(parts)) == expected
 
 
 @pytest.mark.rule("GATE-8")

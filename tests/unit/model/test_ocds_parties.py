@@ -16,26 +16,26 @@ from sankofa.model.text import composed, fold_in_place
 from tests.every import every
 
 KEYS = {"ocid": "ocds-1", "id": "1", "date": "2025-01-01"}
-ASKED: list[tuple[str, Any, str]] = []
+EVIDENCE_REQUESTS: list[tuple[str, Any, str]] = []
 
 
 @Gate
 def gate(name: str, identifiers: Any, country: str) -> str | None:
     """A gate that accepts names with Ltd, and names from a register."""
-    ASKED.append((name, identifiers, country))
+    EVIDENCE_REQUESTS.append((name, identifiers, country))
     if any(scheme == "REG" for scheme, _ in identifiers):
         return "registry: REG"
     return "legal_form: Ltd" if name.endswith("Ltd") else None
 
 
 def cleaned(**fields: Any) -> CleanRelease:
-    ASKED.clear()
+    EVIDENCE_REQUESTS.clear()
     return clean({**KEYS, **fields}, "ZA", gate, str.upper)
 
 
 def body(release: CleanRelease) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(release.body)
-    return found
+    content: dict[str, Any] = json.loads(release.body)
+    return content
 
 
 def listed(key: Any, name: str | None, *roles: str, **fields: Any) -> dict[str, Any]:
@@ -63,8 +63,8 @@ def test_a_party_with_evidence_keeps_all_its_names_and_identifiers() -> None:
             )
         ]
     )
-    ((known, roles),) = release.parties
-    assert known[1:] == ("Acme Roads", "KE", (("REG", "77"), ("TAX", "x")), "registry: REG")
+    ((party, roles),) = release.parties
+    assert party[1:] == ("Acme Roads", "KE", (("REG", "77"), ("TAX", "x")), "registry: REG")
     assert roles == ("supplier",)
     assert release.withheld == []
 
@@ -142,37 +142,37 @@ def test_the_country_of_a_party_is_that_of_its_address_or_its_register_or_its_so
             listed(4, "D Ltd", address={"countryName": "Atlantis"}),
         ]
     )
-    countries = {name: country for name, _, country in ASKED}
+    countries = {name: country for name, _, country in EVIDENCE_REQUESTS}
     assert countries["A Ltd"] == "GH"
     assert countries["B Ltd"] == "KE"
     assert countries["C Ltd"] == "ZA"
 
 
 def test_another_legal_name_is_kept_only_on_evidence_of_its_own() -> None:
-    for legal, kept in (("Acme Holdings Ltd", True), ("Ann Bee", False), ("ACME LTD", True)):
+    for legal, is_served in (("Acme Holdings Ltd", True), ("Ann Bee", False), ("ACME LTD", True)):
         release = cleaned(
             parties=[listed("p", "Acme Ltd", identifier={"scheme": "X", "id": "1", "legalName": legal})]
         )
-        assert ("legalName" in body(release)["parties"][0].get("identifier", {})) is kept
+        assert ("legalName" in body(release)["parties"][0].get("identifier", {})) is is_served
 
 
 def test_another_persons_number_at_an_organisation_is_cut_and_its_own_is_kept() -> None:
-    for legal, number, kept in (
+    for legal, number, is_served in (
         ("Zoe Quist", {"scheme": "ZA-IDN", "id": "9001015009087"}, False),
         ("Acme (old)", {"scheme": "ZA-VAT", "id": "4001015009"}, True),
         ("Zoe Quist", {"scheme": "ZA-CIPC", "id": "2001/000777/07"}, True),
     ):
         number = {**number, "legalName": legal}
-        for place in ({"identifier": number}, {"additionalIdentifiers": [number]}):
+        for fields in ({"identifier": number}, {"additionalIdentifiers": [number]}):
             release = cleaned(
-                parties=[listed("p", "Acme Ltd", **json.loads(json.dumps(place)))],
+                parties=[listed("p", "Acme Ltd", **json.loads(json.dumps(fields)))],
                 tender={"title": f"For {number['id']}"},
             )
-            assert (number["id"] in json.dumps(body(release))) is kept
+            assert (number["id"] in json.dumps(body(release))) is is_served
 
 
 @every(
-    ("name", "text", "told"),
+    ("name", "text", "expected"),
     [
         ("王小明", "採購王小明先生", "採購[withheld]先生"),
         ("Ибраимова Айгуль", "Выдан Ибраимовой Айгуль", "Выдан [withheld]"),
@@ -183,10 +183,10 @@ def test_another_persons_number_at_an_organisation_is_cut_and_its_own_is_kept() 
     ],
 )
 def test_a_withheld_name_is_cut_however_its_language_or_a_file_writes_it(
-    name: str, text: str, told: str
+    name: str, text: str, expected: str
 ) -> None:
     release = cleaned(parties=[listed("p", name, "supplier")], tender={"title": text})
-    assert body(release)["tender"]["title"] == told
+    assert body(release)["tender"]["title"] == expected
 
 
 def test_a_party_without_a_name_is_known_by_its_legal_name() -> None:
@@ -205,7 +205,7 @@ def test_a_number_of_a_withheld_party_is_cut_elsewhere_but_a_telling_id_is_not()
 
 
 @every(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("supplier", "supplier"),
         (" Proveedor ", "supplier"),
@@ -215,8 +215,8 @@ def test_a_number_of_a_withheld_party_is_cut_elsewhere_but_a_telling_id_is_not()
         (None, ""),
     ],
 )
-def test_a_role_has_the_name_of_the_standard(text: Any, told: str) -> None:
-    assert role(text) == told
+def test_a_role_has_the_name_of_the_standard(text: Any, expected: str) -> None:
+    assert role(text) == expected
 
 
 NAME = "Thandiwe Mokoena-Dube"
@@ -226,15 +226,15 @@ def cut(text: str, *withheld: str) -> str:
     secrets = Secrets()
     for secret in withheld or (NAME,):
         secrets.add(secret)
-    told = may_name_a_person(text) or secrets.may_repeat(text)
-    found = secrets.cut(text)
-    assert secrets.repeats(text) is (CUT in found)
-    assert told or found == text, "neither may ever be wrongly no"
-    return found
+    may_change = may_name_a_person(text) or secrets.may_repeat(text)
+    result = secrets.cut(text)
+    assert secrets.repeats(text) is (CUT in result)
+    assert may_change or result == text, "neither may ever be wrongly no"
+    return result
 
 
 @every(
-    ("text", "left"),
+    ("text", "expected"),
     [
         ("Awarded to Thandiwe Mokoena-Dube.", f"Awarded to {CUT}."),
         ("THANDIWE MOKOENA DUBE", CUT),
@@ -257,12 +257,14 @@ def cut(text: str, *withheld: str) -> str:
         ("", ""),
     ],
 )
-def test_a_name_is_cut_by_two_of_its_words_or_by_one_that_is_written_as_a_name(text: str, left: str) -> None:
-    assert cut(text) == left
+def test_a_name_is_cut_by_two_of_its_words_or_by_one_that_is_written_as_a_name(
+    text: str, expected: str
+) -> None:
+    assert cut(text) == expected
 
 
 @every(
-    ("withheld", "text", "left"),
+    ("withheld", "text", "expected"),
     [
         ("Zwelithini", "By Zwelithini himself", f"By {CUT} himself"),
         ("Ng", "Ng in a text", "Ng in a text"),
@@ -286,8 +288,8 @@ def test_a_name_is_cut_by_two_of_its_words_or_by_one_that_is_written_as_a_name(t
         ("Bo Da", "Road to Bo, by Bo Da and Da Bo", f"Road to Bo, by {CUT} and {CUT}"),
     ],
 )
-def test_short_long_accented_and_numbered_secrets(withheld: str, text: str, left: str) -> None:
-    assert cut(text, withheld) == left
+def test_short_long_accented_and_numbered_secrets(withheld: str, text: str, expected: str) -> None:
+    assert cut(text, withheld) == expected
 
 
 @every("text", ["Water in March", "Procurement of Works", "Kenya", "Thornveld Road", "Tender, and open"])
@@ -300,7 +302,7 @@ def test_ordinary_words_and_words_of_named_organisations_are_not_cut(text: str) 
 
 
 @every(
-    ("text", "left"),
+    ("text", "expected"),
     [
         ("Mail to somebody.else@example.org now", f"Mail to {CUT} now"),
         ("Ask Mr Zebulon van der Vyver for it", f"Ask Mr {CUT} for it"),
@@ -313,14 +315,14 @@ def test_ordinary_words_and_words_of_named_organisations_are_not_cut(text: str) 
         ("Msunduzi Municipality", "Msunduzi Municipality"),
     ],
 )
-def test_a_person_addressed_in_a_text_is_cut_even_if_nobody_was_withheld(text: str, left: str) -> None:
+def test_a_person_addressed_in_a_text_is_cut_even_if_nobody_was_withheld(text: str, expected: str) -> None:
     secrets = Secrets()
-    assert secrets.cut(text) == left
-    assert secrets.repeats(text) is (CUT in left)
+    assert secrets.cut(text) == expected
+    assert secrets.repeats(text) is (CUT in expected)
 
 
 @every(
-    ("contact", "text", "left"),
+    ("contact", "text", "expected"),
     [
         ("Procurement", "Procurement of drugs", "Procurement of drugs"),
         ("Ministry of Health", "For the Ministry of Health", "For the Ministry of Health"),
@@ -336,10 +338,10 @@ def test_a_person_addressed_in_a_text_is_cut_even_if_nobody_was_withheld(text: s
         ("unit@health.test", "unit@health.test", CUT),
     ],
 )
-def test_a_contact_that_is_an_office_is_not_cut(contact: str, text: str, left: str) -> None:
+def test_a_contact_that_is_an_office_is_not_cut(contact: str, text: str, expected: str) -> None:
     secrets = Secrets()
     secrets.add_contact(contact)
-    assert secrets.cut(text) == left
+    assert secrets.cut(text) == expected
 
 
 def test_values_of_any_shape_are_cut_and_a_spared_name_stays() -> None:
@@ -383,11 +385,11 @@ _LITERALS = [
 
 names = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=4).map(" ".join)
 secrets_of_a_release = st.lists(st.one_of(names, st.sampled_from(_LITERALS)), max_size=12)
-pieces = st.one_of(
+fragments = st.one_of(
     st.sampled_from(_WRITTEN), st.sampled_from(_LITERALS), st.sampled_from(["0825550101", "12345"])
 )
-texts = st.lists(st.tuples(pieces, st.sampled_from([" ", " ", ", ", "-", ""])), max_size=14).map(
-    lambda parts: "".join(piece + between for piece, between in parts)
+texts = st.lists(st.tuples(fragments, st.sampled_from([" ", " ", ", ", "-", ""])), max_size=14).map(
+    lambda parts: "".join(fragment + between for fragment, between in parts)
 )
 
 

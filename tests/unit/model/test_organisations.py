@@ -39,13 +39,13 @@ def test_a_person_or_a_possible_person_stays_out(name: str) -> None:
 @pytest.mark.rule("GATE-2")
 @every(("kind", "name"), [(kind, name) for kind in ("legal_form", "public_body") for name in NAMES[kind]])
 def test_a_body_comes_in_on_its_legal_form_or_as_a_public_body(kind: str, name: str) -> None:
-    found = org_evidence(name)
-    assert found is not None
-    assert found.kind == kind
+    evidence = org_evidence(name)
+    assert evidence is not None
+    assert evidence.kind == kind
 
 
 @every(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("Kgalagadi Sample Retail (Pty) Ltd", "legal_form: (Pty) Ltd"),
         ("Muestra S.A. de C.V.", "legal_form: S.A. de C.V."),
@@ -53,8 +53,8 @@ def test_a_body_comes_in_on_its_legal_form_or_as_a_public_body(kind: str, name: 
         ("Ministry of Health", "public_body: ministry of"),
     ],
 )
-def test_the_evidence_is_the_form_and_never_the_name(name: str, told: str) -> None:
-    assert str(org_evidence(name)) == told
+def test_the_evidence_is_the_form_and_never_the_name(name: str, expected: str) -> None:
+    assert str(org_evidence(name)) == expected
 
 
 @every(
@@ -122,9 +122,9 @@ def test_a_person_beside_a_body_keeps_both_out(person: str, name: str) -> None:
     st.sampled_from(NAMES["clear_forms"]),
 )
 def test_a_clear_legal_form_after_any_names_is_evidence(names: list[str], form: str) -> None:
-    found = org_evidence(" ".join([*names, form]))
-    assert found is not None
-    assert found.kind == "legal_form"
+    evidence = org_evidence(" ".join([*names, form]))
+    assert evidence is not None
+    assert evidence.kind == "legal_form"
 
 
 @given(
@@ -141,11 +141,11 @@ def test_a_title_outweighs_the_clearest_form(names: list[str], form: str, title:
     st.sampled_from(NAMES["given"]),
     st.sampled_from(sorted(tables().forms)),
 )
-def test_letters_of_a_legal_form_prove_nothing_after_a_person(surname: str, given_name: str, form: str):
+def test_letters_of_a_legal_form_prove_nothing_after_a_person(surname: str, first_name: str, form: str):
     two_letters = form.rstrip(".")
     if len(two_letters) == 2 and two_letters.isascii():
-        assert org_evidence(f"{given_name} {surname} {two_letters.upper()}") is None
-        assert org_evidence(f"{given_name} de {two_letters.title()}") is None
+        assert org_evidence(f"{first_name} {surname} {two_letters.upper()}") is None
+        assert org_evidence(f"{first_name} de {two_letters.title()}") is None
 
 
 @every("country", ["ZA", "NG", "KE", "IN"])
@@ -160,8 +160,8 @@ def test_dots_prove_nothing_in_countries_where_initials_follow_the_surname(count
 
 @given(st.text(max_size=80), st.lists(st.tuples(st.text(max_size=12), st.text(max_size=24)), max_size=3))
 def test_any_text_is_read_without_an_error(name: str, identifiers: list[tuple[str, str]]) -> None:
-    found = org_evidence(name, identifiers)
-    assert found is None or found.kind in ("lei", "registry", "legal_form", "public_body")
+    evidence = org_evidence(name, identifiers)
+    assert evidence is None or evidence.kind in ("lei", "registry", "legal_form", "public_body")
 
 
 LEI = "529900T8BM49AURSDO55"
@@ -169,9 +169,9 @@ LEI = "529900T8BM49AURSDO55"
 
 @pytest.mark.rule("GATE-2")
 def test_an_lei_counts_only_with_a_record_that_is_not_a_sole_proprietors() -> None:
-    held = {LEI}
-    assert org_evidence("Ubuntu", [("XI-LEI", LEI)], held.__contains__) == Evidence("lei", LEI)
-    assert org_evidence("Ubuntu", [("lei", LEI.lower())], held.__contains__) == Evidence("lei", LEI)
+    recorded = {LEI}
+    assert org_evidence("Ubuntu", [("XI-LEI", LEI)], recorded.__contains__) == Evidence("lei", LEI)
+    assert org_evidence("Ubuntu", [("lei", LEI.lower())], recorded.__contains__) == Evidence("lei", LEI)
     assert org_evidence("Ubuntu", [("XI-LEI", LEI)]) is None
     assert org_evidence("Ubuntu", [("XI-LEI", LEI[:-1] + "6")], lambda _: True) is None
 

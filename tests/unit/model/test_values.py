@@ -116,10 +116,10 @@ def test_text_that_cannot_be_stored_everywhere_is_refused(unfit: str) -> None:
     assert text.name(unfit) == "a b"
 
 
-@every("kept", ["Société", "A\u200fB", "株式会社", "O'Neil & Sons (Pty) Ltd"])
-def test_letters_and_marks_of_every_script_are_accepted(kept: str) -> None:
-    assert text.fit(kept)
-    assert text.name(kept) == kept
+@every("name", ["Société", "A\u200fB", "株式会社", "O'Neil & Sons (Pty) Ltd"])
+def test_letters_and_marks_of_every_script_are_accepted(name: str) -> None:
+    assert text.fit(name)
+    assert text.name(name) == name
 
 
 def test_a_name_is_one_line_and_never_empty() -> None:
@@ -251,9 +251,9 @@ NAMES = {
 
 
 @pytest.mark.rule("MACRO-12")
-@every(("name", "told"), NAMES.items())
-def test_a_name_gives_the_unit_and_the_note(name: str, told: tuple[str, str]) -> None:
-    assert unit_of_indicator(name) == told
+@every(("name", "expected"), NAMES.items())
+def test_a_name_gives_the_unit_and_the_note(name: str, expected: tuple[str, str]) -> None:
+    assert unit_of_indicator(name) == expected
 
 
 @pytest.mark.rule("MACRO-12")
@@ -276,7 +276,7 @@ def test_a_code_gives_the_unit_if_there_is_no_name(code: str, unit: str) -> None
 
 @pytest.mark.rule("MACRO-12")
 @every(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("ZAR per USD", ("ZAR per USD", "")),
         ("percent change, period average", ("percent change", "period average")),
@@ -291,5 +291,5 @@ def test_a_code_gives_the_unit_if_there_is_no_name(code: str, unit: str) -> None
         ("", ("", "")),
     ],
 )
-def test_a_unit_is_separated_from_its_remarks(text: str, told: tuple[str, str]) -> None:
-    assert read_unit(text) == told
+def test_a_unit_is_separated_from_its_remarks(text: str, expected: tuple[str, str]) -> None:
+    assert read_unit(text) == expected

@@ -13,7 +13,7 @@ from sankofa.model.days import FOREVER
 from sankofa.model.vintages import Mode, vintages, visibilities
 from tests.every import every
 from tests.torture import rounds
-from tests.world.reference import MODES, Seen, Told, knowable
+from tests.world.reference import MODES, ExpectedRow, FiledFigure, knowable
 
 START = date(2020, 1, 1)
 END = date(2020, 1, 9)
@@ -45,18 +45,18 @@ reports = st.lists(
 )
 
 
-def told(given: list[Report]) -> list[Told]:
+def filed_figures(filed: list[Report]) -> list[FiledFigure]:
     return [
-        Told("revenue", "ZAR", None, END, str(r.order[0]), Decimal(r.value) if r.value else None,
+        FiledFigure("revenue", "ZAR", None, END, str(r.order[0]), Decimal(r.value) if r.value else None,
              date.fromordinal(r.available), END)
-        for r in given
+        for r in filed
     ]  # fmt: skip
 
 
-def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
+def rows_on(filed: list[Report], on: date, mode: str) -> set[ExpectedRow]:
     """The rows that the intervals show on a day."""
     rows = set()
-    for vintage in vintages(given, END.toordinal()):
+    for vintage in vintages(filed, END.toordinal()):
         sight = [
             s
             for s in visibilities(vintage)
@@ -64,9 +64,9 @@ def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
         ]
         assert len(sight) <= 1, "a vintage is seen once"
         if sight:
-            tells = vintage.successor if sight[0].tells_successor else None
+            successor = vintage.successor if sight[0].tells_successor else None
             rows.add(
-                Seen(
+                ExpectedRow(
                     "revenue",
                     "ZAR",
                     None,
@@ -76,8 +76,8 @@ def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
                     date.fromordinal(vintage.report.available),
                     str(vintage.report.order[0]),
                     vintage.number > 1,
-                    tells and date.fromordinal(tells.available),
-                    tells and str(tells.order[0]),
+                    successor and date.fromordinal(successor.available),
+                    successor and str(successor.order[0]),
                 )
             )
     return rows
@@ -86,36 +86,38 @@ def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
 @pytest.mark.rule("VINT-2")
 @settings(max_examples=rounds(30, 100, 200, here=12))
 @given(reports)
-def test_each_day_matches_a_replay_in_each_mode(given: list[Report]) -> None:
-    events = {END, *(date.fromordinal(r.available) for r in given)}
+def test_each_day_matches_a_replay_in_each_mode(filed: list[Report]) -> None:
+    events = {END, *(date.fromordinal(r.available) for r in filed)}
     for on in {event + timedelta(days=step) for event in events for step in (-1, 0, 1)}:
         for mode in MODES:
-            assert shown(given, on, mode) == knowable(told(given), on, mode), (on, mode)
+            assert rows_on(filed, on, mode) == knowable(filed_figures(filed), on, mode), (on, mode)
 
 
 @given(reports, st.randoms(use_true_random=False))
-def test_the_order_of_arrival_does_not_matter(given: list[Report], chance: object) -> None:
-    shuffled = chance.sample(given, len(given))  # type: ignore[attr-defined]
-    assert vintages(shuffled, END.toordinal()) == vintages(given, END.toordinal())
+def test_the_order_of_arrival_does_not_matter(filed: list[Report], chance: object) -> None:
+    shuffled = chance.sample(filed, len(filed))  # type: ignore[attr-defined]
+    assert vintages(shuffled, END.toordinal()) == vintages(filed, END.toordinal())
 
 
 @given(reports)
-def test_the_intervals_of_the_latest_neither_overlap_nor_leave_a_gap(given: list[Report]) -> None:
-    found = vintages(given, END.toordinal())
-    latest = [(s.first, s.until) for v in found for s in visibilities(v) if s.modes & Mode.LATEST]
+def test_the_intervals_of_the_latest_neither_overlap_nor_leave_a_gap(filed: list[Report]) -> None:
+    numbered = vintages(filed, END.toordinal())
+    latest = [(s.first, s.until) for v in numbered for s in visibilities(v) if s.modes & Mode.LATEST]
     assert all(end == start for (_, end), (start, _) in pairwise(latest))
-    assert [v.number for v in found] == list(range(1, len(found) + 1))
-    if found:
-        assert latest[0][0] == max(END.toordinal(), found[0].report.available) or len(latest) < len(found)
+    assert [v.number for v in numbered] == list(range(1, len(numbered) + 1))
+    if numbered:
+        assert latest[0][0] == max(END.toordinal(), numbered[0].report.available) or len(latest) < len(
+            numbered
+        )
         assert latest[-1][1] == FOREVER
 
 
 @given(reports, reports)
-def test_later_reports_change_no_earlier_day(given: list[Report], later: list[Report]) -> None:
+def test_later_reports_change_no_earlier_day(filed: list[Report], later: list[Report]) -> None:
     since = [r._replace(available=r.available + 21) for r in later]
     for offset in range(-1, 21):
         for mode in MODES:
-            assert shown(given + since, day(offset), mode) == shown(given, day(offset), mode)
+            assert rows_on(filed + since, day(offset), mode) == rows_on(filed, day(offset), mode)
 
 
 @pytest.mark.rule("VINT-3")
@@ -136,15 +138,15 @@ def test_later_reports_change_no_earlier_day(given: list[Report], later: list[Re
     ],
 )
 def test_another_figure_is_the_next_vintage_and_a_dash_withdraws_it(figures: str, numbers: str) -> None:
-    given = [Report(None if f == "-" else f, n, ()) for n, f in enumerate(figures, 1)]
-    assert [v.report.value or "-" for v in vintages(given, 0)] == list(numbers)
+    filed = [Report(None if f == "-" else f, n, ()) for n, f in enumerate(figures, 1)]
+    assert [v.report.value or "-" for v in vintages(filed, 0)] == list(numbers)
 
 
 @pytest.mark.rule("VINT-4")
 def test_of_two_figures_on_one_day_the_later_document_is_the_later_vintage() -> None:
-    found = vintages([report("2", 10, "0002"), report("1", 10, "0001")], END.toordinal())
-    assert [(v.number, v.report.value) for v in found] == [(1, "1"), (2, "2")]
-    assert [[s.modes for s in visibilities(v)] for v in found] == [
+    numbered = vintages([report("2", 10, "0002"), report("1", 10, "0001")], END.toordinal())
+    assert [(v.number, v.report.value) for v in numbered] == [(1, "1"), (2, "2")]
+    assert [[s.modes for s in visibilities(v)] for v in numbered] == [
         [Mode.AS_REPORTED | Mode.ALL],
         [Mode.LATEST | Mode.ALL],
     ]

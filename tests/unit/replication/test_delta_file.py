@@ -49,7 +49,7 @@ def test_an_altered_or_foreign_delta_gives_no_more_bytes_than_announced(tmp_path
     base = written(tmp_path, "old", NOISE)
     delta = make_delta(base, written(tmp_path, "new", NOISE[5:]))
     other = written(tmp_path, "other", NOISE[::-1][:25_000])
-    for path, given in (
+    for path, content in (
         (base, b"nothing"),
         (base, delta[:-9]),
         (base, delta[: len(delta) // 2]),
@@ -58,6 +58,6 @@ def test_an_altered_or_foreign_delta_gives_no_more_bytes_than_announced(tmp_path
     ):
         size = 0
         with pytest.raises(NotApplicable):  # noqa: PT012 - as far as it goes
-            for stretch in apply_delta(path, given):
+            for stretch in apply_delta(path, content):
                 size += len(stretch)
         assert size <= len(NOISE)

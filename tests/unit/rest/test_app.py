@@ -31,10 +31,10 @@ class Edition:
     id = "imagined"
     manifest: ClassVar = {"indexes": {ORGANISATIONS.records: 0}}
 
-    async def index_block(self, *asked: object) -> None:
+    async def index_block(self, *arguments: object) -> None:
         return None
 
-    async def select(self, *asked: object, **narrowed: object) -> None:
+    async def select(self, *arguments: object, **filters: object) -> None:
         return None
 
 
@@ -90,8 +90,8 @@ def ask(service: Service) -> Ask:
         await app(scope, receive, send)
         await service.keystore.close()
         await service.usagestore.close()
-        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return Got(sent[0]["status"], found, json.loads(sent[1]["body"]))
+        fields = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return Got(sent[0]["status"], fields, json.loads(sent[1]["body"]))
 
     return lambda target, key="sankofa-sandbox", method="GET": asyncio.run(exchange(target, key, method))
 

@@ -125,7 +125,7 @@ def test_a_null_value_is_skipped(read: Read, written: Written) -> None:
 
 @pytest.mark.rule("ADP-2")
 @every(
-    ("taxonomy", "unit", "kept"),
+    ("taxonomy", "unit", "is_read"),
     [
         ("us-gaap", "USD", True),
         ("ifrs-full", "ZAR", True),
@@ -136,10 +136,10 @@ def test_a_null_value_is_skipped(read: Read, written: Written) -> None:
         ("invest", "USD", False),
     ],
 )
-def test_only_company_figures_are_read(read: Read, written: Written, taxonomy: str, unit: str, kept: bool):
+def test_only_company_figures_are_read(read: Read, written: Written, taxonomy: str, unit: str, is_read: bool):
     records = read("edgar-companyfacts", written("a.json", document(ROW % "1", taxonomy=taxonomy, unit=unit)))
-    assert len(facts_of(records)) == kept
-    assert (Skipped(1) in records) is not kept
+    assert len(facts_of(records)) == is_read
+    assert (Skipped(1) in records) is not is_read
 
 
 @every("cik", ["1045810", '"1045810"', '"0001045810"'])

@@ -161,11 +161,11 @@ def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> Non
         ",".join((*ROW, "Woolworths Holdings Limited", "zaf")),
         ",".join((*ROW, "", "")),
     ]
-    *facts, named = read("filings-csv", written("a.csv", "\n".join((columns, *rows)) + "\n"))
+    *facts, record = read("filings-csv", written("a.csv", "\n".join((columns, *rows)) + "\n"))
     assert facts == [FACT, FACT, FACT]
-    assert isinstance(named, EntityRecord)
-    assert (named.subject, named.incidental) == ("ticker:JSE:WHL", True)
-    assert named.profile == Profile(
+    assert isinstance(record, EntityRecord)
+    assert (record.subject, record.incidental) == ("ticker:JSE:WHL", True)
+    assert record.profile == Profile(
         legal_name="Woolworths Holdings Limited",
         other_names=("Woolworths Holdings (old)",),
         country="ZA",
@@ -193,7 +193,7 @@ def test_a_row_with_an_unknown_country_is_rejected(
 
 
 @every(
-    ("entity", "legal_name", "kept"),
+    ("entity", "legal_name", "is_read"),
     [
         ("ticker:JSE:WHL", "Woolworths", True),
         ("ticker:JSE:WHL", "Dr Wilhelmina Fruitzky", False),
@@ -205,9 +205,9 @@ def test_a_row_with_an_unknown_country_is_rejected(
     ],
 )
 def test_a_possible_persons_name_is_withheld_but_the_issuers_figure_is_read(
-    read: Read, written: Written, entity: str, legal_name: str, kept: bool
+    read: Read, written: Written, entity: str, legal_name: str, is_read: bool
 ) -> None:
     text = "\n".join((",".join((*COLUMNS, "legal_name")), ",".join((entity, *ROW[1:], legal_name))))
     fact, other = read("filings-csv", written("a.csv", text + "\n"))
     assert isinstance(fact, Fact)
-    assert isinstance(other, EntityRecord if kept else Withheld)
+    assert isinstance(other, EntityRecord if is_read else Withheld)

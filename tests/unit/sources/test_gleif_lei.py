@@ -97,10 +97,12 @@ def test_the_api_says_the_same_as_the_golden_copy(read: Read, written: Written) 
 
 
 @pytest.mark.rule("ADP-9")
-@every(("lei", "told"), [(LEI, (f"lei:{LEI}", "JANE DOE", "GB")), ("2138004VFYZFYLELHT93", ())])
-def test_a_sole_proprietor_is_withheld(read: Read, written: Written, lei: str, told: tuple[str, ...]) -> None:
+@every(("lei", "withheld"), [(LEI, (f"lei:{LEI}", "JANE DOE", "GB")), ("2138004VFYZFYLELHT93", ())])
+def test_a_sole_proprietor_is_withheld(
+    read: Read, written: Written, lei: str, withheld: tuple[str, ...]
+) -> None:
     person = {"LEI": lei, "Entity.LegalName": "JANE DOE", "Entity.EntityCategory": "SOLE_PROPRIETOR"}
-    assert read("gleif-lei", written("a.csv", golden_copy(person))) == [Withheld("row 2", *told)]
+    assert read("gleif-lei", written("a.csv", golden_copy(person))) == [Withheld("row 2", *withheld)]
     reply = api_record(legalName={"name": "JANE DOE"}, category="SOLE_PROPRIETOR")
     expected = Withheld("data/0", f"lei:{LEI}", "JANE DOE", "GB")
     assert read("gleif-lei", written("a.json", json.dumps({"data": [reply]}))) == [expected]
@@ -154,7 +156,7 @@ def test_a_placeholder_is_not_a_registry_number(read: Read, written: Written, au
 
 
 @every(
-    ("column", "value", "named"),
+    ("column", "value", "reason"),
     [
         ("Entity.SuccessorEntity.1.SuccessorLEI", "21380068P1DRHMJ8KU71", "successor: not a valid LEI"),
         ("Registration.LastUpdateDate", "yesterday", "effective: expected an instant"),
@@ -162,14 +164,14 @@ def test_a_placeholder_is_not_a_registry_number(read: Read, written: Written, au
     ],
 )
 def test_a_bad_field_is_named_and_other_fields_are_read(
-    read: Read, written: Written, column: str, value: str, named: str
+    read: Read, written: Written, column: str, value: str, reason: str
 ) -> None:
     rejected, record = read("gleif-lei", written("a.csv", golden_copy({column: value})))
     assert isinstance(rejected, Rejected)
-    assert named in rejected.reason
+    assert reason in rejected.reason
     assert isinstance(record, EntityRecord)
-    kept = (record.effective, record.profile.successor, record.profile.identifiers[-1])
-    assert sum(map(bool, kept)) >= 2
+    fields = (record.effective, record.profile.successor, record.profile.identifiers[-1])
+    assert sum(map(bool, fields)) >= 2
     assert record.profile.legal_name == "BRAZIL SHIPPING I LIMITED"
 
 
@@ -252,9 +254,9 @@ def test_a_malformed_record_of_a_reply_does_not_affect_others(
     read: Read, written: Written, record: object
 ) -> None:
     reply = json.dumps({"data": [record, api_record()]})
-    rejected, kept = read("gleif-lei", written("a.json", reply))
+    rejected, other = read("gleif-lei", written("a.json", reply))
     assert rejected == Rejected("data/0", "malformed record")
-    assert isinstance(kept, EntityRecord)
+    assert isinstance(other, EntityRecord)
 
 
 def test_the_real_names_hold_one_bad_checksum_and_name_no_sole_proprietor(read: Read, shared_data: Path):
@@ -263,11 +265,11 @@ def test_the_real_names_hold_one_bad_checksum_and_name_no_sole_proprietor(read: 
         rows = list(csv.DictReader(stream))
     people = {row["LEI"] for row in rows if row["Entity.EntityCategory"] == "SOLE_PROPRIETOR"}
     records = read("gleif-lei", path)
-    kept = [record for record in records if isinstance(record, EntityRecord)]
+    entities = [record for record in records if isinstance(record, EntityRecord)]
     assert [record.position for record in records if isinstance(record, Rejected)] == ["row 5418"]
     assert len([record for record in records if isinstance(record, Withheld)]) == len(people) == 449
-    assert len(kept) == len(rows) - len(people) - 1
-    assert not people & {record.subject.removeprefix("lei:") for record in kept}
+    assert len(entities) == len(rows) - len(people) - 1
+    assert not people & {record.subject.removeprefix("lei:") for record in entities}
 
 
 ISSUER_LEI = "21380068P1DRHMJ8KU70"

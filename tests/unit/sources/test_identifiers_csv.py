@@ -120,10 +120,10 @@ def test_a_malformed_row_is_rejected_with_its_line_and_others_are_read(
 def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> None:
     rows = [f"{LEI},ticker,JSE:WHL,,Woolworths Holdings Limited,ZA", f"{LEI},isin,ZAE000015228,,,"]
     text = template(*rows, header=HEADER + ",legal_name,country")
-    *links, named = read("identifiers-csv", written("a.csv", text))
+    *links, record = read("identifiers-csv", written("a.csv", text))
     assert len(links) == 2
-    assert isinstance(named, EntityRecord)
-    assert (named.subject, named.profile.legal_name, named.profile.country, named.profile.secondary) == (
+    assert isinstance(record, EntityRecord)
+    assert (record.subject, record.profile.legal_name, record.profile.country, record.profile.secondary) == (
         *(LEI, "Woolworths Holdings Limited", "ZA", True),
     )
 

@@ -32,22 +32,22 @@ def read(content: bytes, chunk: int = 1 << 18) -> list[JsonValue]:
     return list(json_values(io.BytesIO(content), LISTS, chunk))
 
 
-def told(value: Any) -> list[tuple[str, Any, bool]]:
+def expected_values(value: Any) -> list[tuple[str, Any, bool]]:
     """The expected result for a document."""
     if isinstance(value, list):
         return [*((f"[{n}]", inner, False) for n, inner in enumerate(value)), ("", [], True)]
     if not isinstance(value, dict):
         return [("", value, True)]
-    found = []
+    expected = []
     for name, inner in value.items():
         if name in LISTS and isinstance(inner, list):
-            found += [(f"{name}[{n}]", element, False) for n, element in enumerate(inner)]
+            expected += [(f"{name}[{n}]", element, False) for n, element in enumerate(inner)]
     shell = {k: [] if k in LISTS and isinstance(v, list) else v for k, v in value.items()}
-    return [*found, ("", shell, True)]
+    return [*expected, ("", shell, True)]
 
 
-def values(found: list[JsonValue]) -> list[tuple[str, Any, bool]]:
-    return [(piece.path, json.loads(piece.raw), piece.whole) for piece in found]
+def values(parsed: list[JsonValue]) -> list[tuple[str, Any, bool]]:
+    return [(part.path, json.loads(part.raw), part.whole) for part in parsed]
 
 
 @given(DOCUMENTS, CHUNKS, st.sampled_from([None, 1, "\t"]), st.booleans())
@@ -55,17 +55,17 @@ def test_any_document_in_chunks_of_any_size_gives_the_values_that_are_in_it(
     document: Any, chunk: int, indent: int | str | None, ascii_only: bool
 ) -> None:
     content = json.dumps(document, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-    assert values(read(content, chunk)) == told(document)
+    assert values(read(content, chunk)) == expected_values(document)
 
 
 @given(DOCUMENTS, st.sampled_from([None, 1, "\t"]), st.booleans())
 def test_a_document_in_memory_gives_the_same(document: Any, indent: int | str | None, ascii_only: bool):
     content = json.dumps(document, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-    found = at_once(content, LISTS)
+    parsed = at_once(content, LISTS)
     if isinstance(document, dict | list) and b"\\ud" not in content and content.isascii():
-        assert found is not None
-    if found is not None:
-        assert values(found) == told(document)
+        assert parsed is not None
+    if parsed is not None:
+        assert values(parsed) == expected_values(document)
 
 
 @every(
@@ -85,17 +85,19 @@ def test_other_inputs_are_left_to_the_streaming_parser(content: bytes) -> None:
 
 @given(DOCUMENTS, st.integers(0, 40), CHUNKS)
 def test_a_document_gives_the_same_after_its_beginning_was_read(
-    document: Any, begun: int, chunk: int
+    document: Any, already_read: int, chunk: int
 ) -> None:
     content = json.dumps(document).encode()
-    rest = io.BytesIO(content[begun:])
-    assert list(json_values(rest, LISTS, chunk, content[:begun])) == read(content)
+    rest = io.BytesIO(content[already_read:])
+    assert list(json_values(rest, LISTS, chunk, content[:already_read])) == read(content)
 
 
 @given(st.lists(VALUES.filter(lambda v: isinstance(v, dict | list)), min_size=1, max_size=4), CHUNKS)
 def test_documents_one_after_the_other_are_read_one_after_the_other(documents: list[Any], chunk: int) -> None:
     content = "\n".join(map(json.dumps, documents)).encode()
-    assert values(read(content, chunk)) == [piece for document in documents for piece in told(document)]
+    assert values(read(content, chunk)) == [
+        part for document in documents for part in expected_values(document)
+    ]
 
 
 @pytest.mark.deep
@@ -114,20 +116,20 @@ def test_an_empty_input_gives_nothing(content: bytes) -> None:
 
 @every("chunk", [1, 2, 7, 1 << 18])
 def test_a_bad_element_does_not_affect_others(chunk: int) -> None:
-    found = read(b'{"releases": [{"a": 1}, {bad}, tru, {"b": 2}], "x": 1}', chunk)
-    assert [piece.raw for piece in found] == [
+    parsed = read(b'{"releases": [{"a": 1}, {bad}, tru, {"b": 2}], "x": 1}', chunk)
+    assert [part.raw for part in parsed] == [
         b'{"a": 1}',
         b"{bad}",
         b"tru",
         b'{"b": 2}',
         b'{"releases": [], "x": 1}',
     ]
-    assert [piece.path for piece in found] == ["releases[0]", "releases[1]", "releases[2]", "releases[3]", ""]
+    assert [part.path for part in parsed] == ["releases[0]", "releases[1]", "releases[2]", "releases[3]", ""]
 
 
 def test_only_lists_of_the_top_object_are_streamed() -> None:
     content = b'{"inner": {"releases": [1, 2]}, "also": "releases", "list": [3]}'
-    assert [(piece.raw, piece.whole) for piece in read(content)] == [(content, True)]
+    assert [(part.raw, part.whole) for part in read(content)] == [(content, True)]
 
 
 def test_memory_does_not_grow_with_the_document() -> None:
@@ -142,7 +144,7 @@ def test_memory_does_not_grow_with_the_document() -> None:
             return b'{"releases": [' if self.served == 1 else element
 
     stream = Endless()
-    found = json_values(stream, LISTS, 16)
+    parsed = json_values(stream, LISTS, 16)
     for _ in range(500):
-        assert next(found).raw == element[:-1]
+        assert next(parsed).raw == element[:-1]
     assert stream.served < 600

@@ -208,10 +208,10 @@ def plainly_counted(path: Path) -> Iterator[tuple[str, str, str, str, bool]]:
     with zipfile.ZipFile(path) as archive, archive.open("num.txt") as stream:
         text = io.TextIOWrapper(stream, "utf-8", newline="")
         for row in csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE):
-            wanted = (
+            is_company_figure = (
                 row["version"].startswith("us-gaap") or "/" not in row["version"] or row["uom"] == "shares"
             )
-            if wanted and row["value"] and not row["segments"] and not row["coreg"]:
+            if is_company_figure and row["value"] and not row["segments"] and not row["coreg"]:
                 yield row["adsh"], row["tag"], row["ddate"], row["uom"], row["qtrs"] == "0"
 
 
@@ -219,8 +219,8 @@ QUARTERS = [("2009q3", 54201), ("2010q1", 69021), ("2010q2", 52919)]
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("name", "kept"), QUARTERS[: rounds(1, 3)])
-def test_real_quarters_agree_with_a_plain_count(read: Read, shared_data: Path, name: str, kept: int) -> None:
+@pytest.mark.parametrize(("name", "count"), QUARTERS[: rounds(1, 3)])
+def test_real_quarters_agree_with_a_plain_count(read: Read, shared_data: Path, name: str, count: int) -> None:
     path = shared_data / "fundamentals" / "sec-fsds" / f"{name}.zip"
     records = read("sec-fsds", path)
     ours = [
@@ -229,4 +229,4 @@ def test_real_quarters_agree_with_a_plain_count(read: Read, shared_data: Path, n
     ]
     assert rejects_of(records) == []
     assert sorted(ours) == sorted(plainly_counted(path))
-    assert len(ours) == kept
+    assert len(ours) == count

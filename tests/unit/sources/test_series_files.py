@@ -78,7 +78,7 @@ def test_each_currency_is_a_daily_series_of_quote_units_for_one_euro(read: Read,
         ReportedValue("2024-01-02", "", "20.3674", "ZAR", ""),
     ]
     assert zar.on_its_day
-    assert [told.value for told in cyp.values] == ["", ""]
+    assert [value.value for value in cyp.values] == ["", ""]
 
 
 def test_a_bad_cell_line_or_column_rejects_only_itself(read: Read, written: Written) -> None:
@@ -93,7 +93,7 @@ def test_a_bad_cell_line_or_column_rejects_only_itself(read: Read, written: Writ
         Rejected("rates.csv line 6, ZAR", "rate: not above zero"),
     ]
     assert isinstance(zar, SeriesColumn)
-    assert [told.value for told in zar.values] == ["20"]
+    assert [value.value for value in zar.values] == ["20"]
 
 
 @every("text", ["", "Data,USD\n2024-01-01,1\n", "Date,Country,Value\n1971-01-01,Kenya,1\n", "{}"])
@@ -115,7 +115,7 @@ def document(*rows: tuple[str, str, str, str], **members: Any) -> str:
     return json.dumps(whole | members)
 
 
-def told(record: object) -> list[tuple[str, str, str]]:
+def first_columns(record: object) -> list[tuple[str, str, str]]:
     assert isinstance(record, SeriesColumn)
     return [entry[:3] for entry in record.values]
 
@@ -130,7 +130,7 @@ def test_a_value_is_public_from_realtime_start_and_a_dot_is_no_value(read: Read,
     (column,) = read("alfred", written("cpiaucsl.json", text))
     assert isinstance(column, SeriesColumn)
     assert column[:5] == ("CPIAUCSL", "cpi", "monthly", "", "cpiaucsl.json")
-    assert told(column) == [
+    assert first_columns(column) == [
         ("2024-01-01", "2024-02-13", "308.417"),
         ("2024-01-01", "2025-02-12", "309.685"),
         ("2024-02-01", "2024-03-12", ""),
@@ -140,12 +140,12 @@ def test_a_value_is_public_from_realtime_start_and_a_dot_is_no_value(read: Read,
 def test_a_value_that_ended_with_none_after_it_was_withdrawn(read: Read, written: Written) -> None:
     rows = (("2024-02-13", "2024-06-30", "2024-01-01", "1"), ("2024-03-13", FOREVER, "2024-02-01", "2"))
     (column,) = read("alfred", written("X.json", document(*rows)))
-    assert told(column)[2:] == [("2024-01-01", "2024-07-01", "")]
+    assert first_columns(column)[2:] == [("2024-01-01", "2024-07-01", "")]
     # If the period simply ends with the request, that is no withdrawal; nor is it in a list of first
     # releases.
     for members in ({"realtime_end": "2024-06-30"}, {"output_type": 4}):
         (column,) = read("alfred", written("X.json", document(*rows, **members)))
-        assert len(told(column)) == 2
+        assert len(first_columns(column)) == 2
 
 
 @every(
@@ -175,11 +175,11 @@ def test_a_bad_observation_rejects_only_itself(read: Read, written: Written) -> 
     ]
     *faults, column = read("alfred", written("X.json", document(*good, *bad)))
     assert [type(fault) for fault in faults] == [Rejected] * 3
-    assert len(told(column)) == 2
+    assert len(first_columns(column)) == 2
 
 
 @every(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{}", "not such a document"),
         ("[]", "not such a document"),
@@ -190,11 +190,11 @@ def test_a_bad_observation_rejects_only_itself(read: Read, written: Written) -> 
     ],
 )
 def test_another_format_than_that_of_alfred_is_an_error(
-    read: Read, written: Written, text: str, said: str
+    read: Read, written: Written, text: str, message: str
 ) -> None:
     with pytest.raises(FormatError, match=r"X\.json: expected observations of FRED or ALFRED") as refusal:
         read("alfred", written("X.json", text))
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 TIDY = "Country Name,Country Code,Year,Value\n"
@@ -225,9 +225,9 @@ def point(code: str, year: str, value: object, **more: str) -> dict[str, Any]:
 @pytest.mark.rule("ADP-5")
 def test_a_tidy_table_is_named_after_its_indicator_and_covers_every_year(read: Read, written: Written):
     rows = "South Africa,ZAF,2020,337974620000.50\r\nSouth Africa,ZAF,2021,4.2E+11\r\nKenya,KEN,2021,\r\n"
-    found = read("worldbank", written("ny.gdp.mktp.cd.csv", TIDY + rows))
-    assert len({record.country for record in found if isinstance(record, AnnualColumn)}) == 249
-    assert columns(found) == [
+    records = read("worldbank", written("ny.gdp.mktp.cd.csv", TIDY + rows))
+    assert len({record.country for record in records if isinstance(record, AnnualColumn)}) == 249
+    assert columns(records) == [
         AnnualColumn(
             "NY.GDP.MKTP.CD",
             "ZA",
@@ -283,8 +283,8 @@ def test_a_databank_table_names_series_and_years_in_its_own_way(read: Read, writ
         '"Population, total",SP.POP.TOTL,Kenya,KEN,51985780,..\n\n'
         "Data from database: World Development Indicators,,,,,\n"
     )
-    found = read("worldbank", written("P_Data.csv", table))
-    assert columns(found) == [
+    records = read("worldbank", written("P_Data.csv", table))
+    assert columns(records) == [
         AnnualColumn(
             "SP.POP.TOTL",
             "KE",
@@ -332,10 +332,10 @@ def test_a_bad_row_rejects_only_itself(read: Read, written: Written) -> None:
         "Kosovo,XKX,2020,1\nNowhere,,2020,1\nKenya,KEN,20,1\nKenya,KEN,2020,much\nKenya,KEN,2020,NaN\n"
         "Kenya,KEN,2021\nKenya,KEN,2022,1\nKenya,KEN,2022,2\n"
     )
-    found = read("worldbank", written("aa.bb.csv", TIDY + tidy))
-    (column,) = columns(found)
+    records = read("worldbank", written("aa.bb.csv", TIDY + tidy))
+    (column,) = columns(records)
     assert (dict(column.values), set(column.unread)) == ({"2022": "1"}, {"20", "2020", "2022"})
-    assert faults(found) == [
+    assert faults(records) == [
         ("aa.bb.csv line 2", "country: not an ISO 3166-1 code"),
         ("aa.bb.csv line 3", "country: not an ISO 3166-1 code"),
         ("aa.bb.csv line 4", "year: expected four digits"),
@@ -348,25 +348,27 @@ def test_a_bad_row_rejects_only_itself(read: Read, written: Written) -> None:
         "Kenya,KEN,GDP,AA.BB,1,x,inf\nKenya,KEN,GDP,A B,1,2,3\nKosovo,XKX,GDP,AA.BB,1,2,3\n"
         "Kenya,KEN,GDP,AA.BB\n"
     )
-    found = read("worldbank", written("wide.csv", WIDE + wide))
-    (column,) = columns(found)
+    records = read("worldbank", written("wide.csv", WIDE + wide))
+    (column,) = columns(records)
     assert (dict(column.values), set(column.unread)) == ({"2020": "1"}, {"2021", "2022"})
-    assert [position for position, _ in faults(found)] == [
+    assert [position for position, _ in faults(records)] == [
         "wide.csv line 2, 2021",
         "wide.csv line 2, 2022",
         "wide.csv line 3",
         "wide.csv line 4",
         "wide.csv line 5",
     ]
-    found = read("worldbank", written("page.json", page(point("XKX", "2020", 1), point("ZAF", "2020Q1", 1))))
-    assert [reason for _, reason in faults(found)] == [
+    records = read(
+        "worldbank", written("page.json", page(point("XKX", "2020", 1), point("ZAF", "2020Q1", 1)))
+    )
+    assert [reason for _, reason in faults(records)] == [
         "country: not an ISO 3166-1 code",
         "date: expected a year",
     ]
 
 
 @every(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("2017-07-11_975d1e37.csv", TIDY + "Kenya,KEN,2020,1\n", "named after its indicator"),
         ("aa.bb.csv", "Date,Country,Value\n1971-01-01,Australia,0.88\n", "expected World Bank indicators"),
@@ -380,8 +382,8 @@ def test_a_bad_row_rejects_only_itself(read: Read, written: Written) -> None:
     ],
 )
 def test_another_format_than_that_of_the_world_bank_is_an_error(
-    read: Read, written: Written, name: str, content: str | bytes, said: str
+    read: Read, written: Written, name: str, content: str | bytes, message: str
 ) -> None:
-    with pytest.raises(FormatError, match=said) as refusal:
+    with pytest.raises(FormatError, match=message) as refusal:
         read("worldbank", written(name, content))
-    assert name in str(refusal.value) or said.startswith("a year")
+    assert name in str(refusal.value) or message.startswith("a year")

@@ -21,7 +21,7 @@ def test_every_page_has_a_question() -> None:
 
 
 def test_every_endpoint_has_a_question() -> None:
-    asked = [question.path.partition("?")[0] for question in questions(ISSUER, ("edition",))]
+    paths = [question.path.partition("?")[0] for question in questions(ISSUER, ("edition",))]
     for operation in endpoints():
         pattern = re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(operation.path)))
-        assert any(pattern.fullmatch(path) for path in asked), operation.path
+        assert any(pattern.fullmatch(path) for path in paths), operation.path

@@ -46,7 +46,7 @@ def entries(draw: st.DrawFn) -> list[Entry]:
     return listed
 
 
-def shown(listed: list[Entry], day: int, modes: int = 7, tag: int = ANY_TAG) -> list[int]:
+def visible_numbers(listed: list[Entry], day: int, modes: int = 7, tag: int = ANY_TAG) -> list[int]:
     return [
         number
         for number, entry in enumerate(listed)
@@ -61,27 +61,27 @@ def numbers(runs: list[bytes | memoryview]) -> list[int]:
 @given(entries(), DAYS, MODES, st.one_of(TAGS, st.just(ANY_TAG)))
 def test_blocks_of_rows(listed: list[Entry], day: int, modes: int, tag: int) -> None:
     for rows_per_block in (0, 4):
-        found: list[int] = []
+        selected: list[int] = []
         tested: list[int] = []
         for block in pack(listed, rows_per_block):
-            found += numbers(select(block, day, modes, tag, 100)[0])
+            selected += numbers(select(block, day, modes, tag, 100)[0])
             if not shows_any(block[0], day, modes):
                 assert select((block[0], b""), day, modes, tag, 100) == ([], 0), "its rows are not needed"
             tested += numbers(select_where(block, day, modes, tag, 100, lambda _: True)[0])
-        assert found == tested == shown(listed, day, modes, tag)
+        assert selected == tested == visible_numbers(listed, day, modes, tag)
 
 
 @given(entries(), DAYS)
 def test_blocks_of_series(listed: list[Entry], day: int) -> None:
     for block in pack_series(sorted(listed, key=lambda entry: -entry.tag)):
         runs, count, more = select_series(block, DayRange(day), 100)
-        assert sorted(numbers(runs)) == shown(listed, day)
-        assert (count, more) == (len(shown(listed, day)), False)
+        assert sorted(numbers(runs)) == visible_numbers(listed, day)
+        assert (count, more) == (len(visible_numbers(listed, day)), False)
 
 
 @given(entries(), DAYS, MODES, st.one_of(TAGS, st.just(ANY_TAG)))
 def test_columns_for_arrow(listed: list[Entry], day: int, modes: int, tag: int) -> None:
-    expected = shown(listed, day, modes, tag)
+    expected = visible_numbers(listed, day, modes, tag)
     stored = list(encode_columns(Numbered, [row(n) for n in range(len(listed))], listed, {}))
     row_filter = RowFilter("kind", "key", day, modes, tag)
     table = visible_rows(stored, columns_of(Numbered), row_filter, len(expected))
@@ -94,14 +94,14 @@ def test_the_order_of_facts(listed: list[Entry], day: int) -> None:
     block = encode_ranges(
         zip(*((one.first, one.until, n, n, n) for n, one in enumerate(listed)), strict=True)
     )
-    assert visible_ranges(block, day) == [(n, n, n) for n in shown(listed, day)]
+    assert visible_ranges(block, day) == [(n, n, n) for n in visible_numbers(listed, day)]
 
 
 @given(st.integers(0, LAST_DAY), st.integers(0, LAST_DAY + 1))
 def test_the_marks_of_a_screen(first: int, until: int) -> None:
     marks = _marks(first, until)
-    standing = [bool(VALID_ON[day % DAYS_PER_MARK][marks[day // DAYS_PER_MARK]]) for day in range(LAST_DAY)]
-    assert standing == [visible(first, until, day) for day in range(LAST_DAY)]
+    valid = [bool(VALID_ON[day % DAYS_PER_MARK][marks[day // DAYS_PER_MARK]]) for day in range(LAST_DAY)]
+    assert valid == [visible(first, until, day) for day in range(LAST_DAY)]
 
 
 NEWEST_FIRST = st.lists(st.integers(1, 20), min_size=1, max_size=40).map(lambda days: sorted(days)[::-1])
@@ -125,5 +125,5 @@ def test_the_rows_of_a_day_are_found_by_their_number(days: list[int], day: int) 
 @given(NEWEST_FIRST, st.integers(0, 21), st.integers(0, 21))
 def test_no_block_with_a_matching_row_is_skipped(days: list[int], since: int, until: int):
     first, end = blocks_within(first_day_of_blocks(days, 4), since, until)
-    wanted = [number // 4 for number, day in enumerate(days) if since <= day <= until]
-    assert all(first <= block < end for block in wanted)
+    matching = [number // 4 for number, day in enumerate(days) if since <= day <= until]
+    assert all(first <= block < end for block in matching)

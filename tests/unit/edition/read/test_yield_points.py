@@ -13,12 +13,12 @@ from sankofa.edition.read.yield_points import YieldPoints
 @pytest.mark.rule("PAR-10")
 def test_work_yields_after_a_fixed_number_of_steps_and_not_before() -> None:
     async def count(steps: int) -> int:
-        given = 0
+        turns = 0
 
         async def others() -> None:
-            nonlocal given
+            nonlocal turns
             while True:
-                given += 1
+                turns += 1
                 await asyncio.sleep(0)
 
         waiting = asyncio.create_task(others())
@@ -26,7 +26,7 @@ def test_work_yields_after_a_fixed_number_of_steps_and_not_before() -> None:
         for _ in range(steps):
             await yield_points.step()
         waiting.cancel()
-        return given
+        return turns
 
     assert asyncio.run(count(9)) == 0, "a small answer never waits"
     assert asyncio.run(count(35)) == 3

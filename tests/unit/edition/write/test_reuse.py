@@ -5,7 +5,7 @@ from sankofa.edition.write.dataset import Input, datasets
 from sankofa.edition.write.tables import tables
 from sankofa.ledger.seals import TABLES
 
-MADE_EACH_TIME = {"coverage", "coverage-day", "quality", "source"}
+ALWAYS_BUILT = {"coverage", "coverage-day", "quality", "source"}
 """Datasets with a clock in them, or made of one."""
 
 
@@ -20,7 +20,7 @@ def test_only_macro_values_and_captures_are_not_records_of_organisations() -> No
 
 def test_every_dataset_names_its_inputs() -> None:
     silent = {one.kind for one in datasets() if one.reads is None and not one.by_organisation}
-    assert silent == MADE_EACH_TIME
+    assert silent == ALWAYS_BUILT
     for one in datasets():
         assert set(Input).issuperset(one.reads or ())
     assert [one.name for one in tables() if not one.takes_from and one.reads is None] == []

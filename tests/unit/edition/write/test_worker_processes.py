@@ -52,16 +52,16 @@ def test_background_work_uses_the_processes_while_this_one_continues() -> None:
 
 
 def test_work_in_the_background_ends_at_once_when_the_publication_fails() -> None:
-    begun: list[Future[None]] = []
+    started: list[Future[None]] = []
 
     def fail() -> None:
         with WorkerProcesses(2, 1, no_ledger) as processes:
             derive = partial(processes.derive, job(never), never, range(9), lambda _: 1)
-            begun.append(processes.in_background(lambda: deque(derive(), 0).clear()))
+            started.append(processes.in_background(lambda: deque(derive(), 0).clear()))
             until(lambda: len(deriving()) == 2)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert isinstance(begun[0].exception(), OperatorError)
+    assert isinstance(started[0].exception(), OperatorError)
     until(lambda: deriving() == [])
