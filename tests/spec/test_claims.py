@@ -80,6 +80,11 @@ def test_subjects_and_periods_may_be_written_as_people_do(
     assert (row["period_start"], row["period_end"]) == ("2023-07-03", "2024-06-30")
 
 
+@pytest.fixture(scope="module")
+def starter(starter_part_server: LiveServer) -> tuple[LiveServer, str]:
+    return starter_part_server, starter_part_server.key("professional", "--per-minute", "100000")
+
+
 def spellings(part: str, year: int) -> list[str]:
     """The part of a year as people write it."""
     number = {"1": "first", "2": "second", "3": "third", "4": "fourth"}.get(part[1], "first nine months")
@@ -99,12 +104,9 @@ def spellings(part: str, year: int) -> list[str]:
 
 
 @pytest.mark.rule("CLM-1", "CLM-4")
-def test_parts_of_a_financial_year_are_distinguished(
-    starter_part_server: LiveServer,
-) -> None:
+def test_parts_of_a_financial_year_are_distinguished(starter: tuple[LiveServer, str]) -> None:
     """The year of MiX ends in March. A figure of one part supports no claim about another."""
-    server = starter_part_server
-    key = server.key("professional", "--per-minute", "100000")
+    server, key = starter
     (service_id,) = [row["service_id"] for row in server.rows("/v1/issuers", key) if row["legal_name"] == MIX]
     rows = server.rows(f"/v1/statements/{service_id}", key)
     flows = [row for row in rows if row["period_type"] in (*PARTS, "FY") and row["line_item"] == "revenue"]
@@ -135,12 +137,9 @@ def test_parts_of_a_financial_year_are_distinguished(
 
 
 @pytest.mark.rule("CLM-1", "CLM-4")
-def test_a_figure_that_the_statement_passes_over_supports_nothing(
-    starter_part_server: LiveServer,
-) -> None:
+def test_a_figure_that_the_statement_passes_over_supports_nothing(starter: tuple[LiveServer, str]) -> None:
     """Several concepts of one line item: the figure of the statement counts, and no other."""
-    server = starter_part_server
-    key = server.key("professional", "--per-minute", "100000")
+    server, key = starter
     other = 0
     for row in server.rows("/v1/issuers", key):
         own = f"/{row['service_id']}"
@@ -166,11 +165,10 @@ def test_a_figure_that_the_statement_passes_over_supports_nothing(
 
 @pytest.mark.rule("CLM-1", "CLM-4")
 def test_a_metric_of_an_earlier_year_is_as_known_while_it_was_the_latest(
-    starter_part_server: LiveServer,
+    starter: tuple[LiveServer, str],
 ) -> None:
     """If an input was restated since, the value is only supported_then; a part of a year has no metric."""
-    server = starter_part_server
-    key = server.key("professional", "--per-minute", "100000")
+    server, key = starter
     verdicts: defaultdict[str, int] = defaultdict(int)
     for issuer in server.rows("/v1/issuers", key):
         service_id = issuer["service_id"]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -66,6 +67,19 @@ def envelope_fields(answer: httpx.Response) -> dict[str, Any]:
     return {n.replace("-", "_"): answer.headers.get(f"X-{n}") for n in names}
 
 
+def answered(
+    server: LiveServer, key: str, operation: Operation, form: str
+) -> Iterator[tuple[httpx.Response, httpx.Response]]:
+    """The answers in JSON and in another form, of every question that has one."""
+    for question in questions(operation):
+        plain, answer = server.get(question, key), server.get(question, key, accept=form)
+        assert answer.status_code == plain.status_code, question
+        if plain.status_code == 200:
+            yield plain, answer
+        else:  # the paid crosswalk
+            assert answer.headers["Content-Type"] == "application/problem+json"
+
+
 def expected(body: dict[str, Any]) -> dict[str, Any]:
     return {
         "edition": body["edition"],
@@ -83,13 +97,7 @@ def test_csv_has_the_rows_of_json(
     server: LiveServer, sample_key: str, paid_key: str, operation: Operation, tier: str
 ) -> None:
     key = sample_key if tier == "sample" else paid_key
-    for question in questions(operation):
-        plain = server.get(question, key)
-        answer = server.get(question, key, accept=CSV)
-        assert answer.status_code == plain.status_code, question
-        if plain.status_code != 200:  # the paid crosswalk
-            assert answer.headers["Content-Type"] == "application/problem+json"
-            continue
+    for plain, answer in answered(server, key, operation, CSV):
         assert answer.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
         rows, body = as_json(plain, operation)
         header, *lines = csv.reader(io.StringIO(answer.text, newline=""), strict=True)
@@ -130,12 +138,7 @@ def test_arrow_has_the_rows_of_json(
     server: LiveServer, sample_key: str, paid_key: str, operation: Operation, tier: str
 ) -> None:
     key = sample_key if tier == "sample" else paid_key
-    for question in questions(operation):
-        plain = server.get(question, key)
-        answer = server.get(question, key, accept=ARROW)
-        assert answer.status_code == plain.status_code, question
-        if plain.status_code != 200:
-            continue
+    for plain, answer in answered(server, key, operation, ARROW):
         assert answer.headers["Content-Type"] == ARROW
         rows, body = as_json(plain, operation)
         table = pyarrow.ipc.open_stream(answer.content).read_all()

@@ -15,8 +15,7 @@ Rows = list[dict[str, Any]]
 
 
 def universe(server: LiveServer, key: str, query: str = "") -> Rows:
-    rows: Rows = server.body(f"/v1/issuers?limit=1000&{query}", key)["data"]
-    return rows
+    return server.rows(f"/v1/issuers?limit=1000&{query}", key)
 
 
 @pytest.mark.rule("ISS-2")

@@ -26,63 +26,50 @@ COUNTS: Final = (
     "WeightedAverageNumberOfDilutedSharesOutstanding",
 )
 PROFIT: Final = "NetIncomeLoss"
-UNITS: Final = ("USD/shares", "USD/shares", "shares", "shares", "USD")
+UNITS: Final = dict.fromkeys(EPS, "USD/shares") | dict.fromkeys(COUNTS, "shares") | {PROFIT: "USD"}
+SCALES: Final = (1, 1, 1000, 1000, 1_000_000)
+APPLE, ALPHABET, AMAZON, NVIDIA = "0000320193", "0001652044", "0001018724", "0001045810"
 
 
-class Report(NamedTuple):
+class FiledYear(NamedTuple):
+    """A fiscal year as an annual report states it."""
+
+    cik: str
     filed: str
     accession: str
-    years: dict[int, tuple[str, ...]]
-    """By fiscal year: earnings per share basic and diluted, shares basic and diluted (thousands), net income
-    (millions). Alphabet states no share counts for all its classes."""
+    year: int
+    figures: dict[str, Decimal]
+
+    @property
+    def end(self) -> str:
+        return year_of(self.cik, self.year)[1]
 
 
-APPLE, ALPHABET, AMAZON, NVIDIA = "0000320193", "0001652044", "0001018724", "0001045810"
-REPORTS: Final = {
-    APPLE: [
-        Report("2013-10-30", "0001193125-13-416534", {
-            2013: ("40.03", "39.75", "925331", "931662", "37037"),
-            2012: ("44.64", "44.15", "934818", "945355", "41733"),
-        }),
-        Report("2014-10-27", "0001193125-14-383437", {
-            2014: ("6.49", "6.45", "6085572", "6122663", "39510"),
-            2013: ("5.72", "5.68", "6477320", "6521634", "37037"),
-            2012: ("6.38", "6.31", "6543726", "6617483", "41733"),
-        }),
-        Report("2019-10-31", "0000320193-19-000119", {
-            2019: ("11.97", "11.89", "4617834", "4648913", "55256"),
-            2018: ("12.01", "11.91", "4955377", "5000109", "59531"),
-            2017: ("9.27", "9.21", "5217242", "5251692", "48351"),
-        }),
-        Report("2020-10-30", "0000320193-20-000096", {
-            2020: ("3.31", "3.28", "17352119", "17528214", "57411"),
-            2019: ("2.99", "2.97", "18471336", "18595651", "55256"),
-            2018: ("3.00", "2.98", "19821510", "20000435", "59531"),
-        }),
-    ],
-    ALPHABET: [
-        Report("2022-02-02", "0001652044-22-000019", {
-            2021: ("113.88", "112.20", "", "", "76033"),
-            2020: ("59.15", "58.61", "", "", "40269"),
-        }),
-        Report("2023-02-03", "0001652044-23-000016", {
-            2022: ("4.59", "4.56", "", "", "59972"),
-            2021: ("5.69", "5.61", "", "", "76033"),
-            2020: ("2.96", "2.93", "", "", "40269"),
-        }),
-    ],
-    AMAZON: [
-        Report("2022-02-04", "0001018724-22-000005", {
-            2021: ("65.96", "64.81", "506000", "515000", "33364"),
-            2020: ("42.64", "41.83", "500000", "510000", "21331"),
-        }),
-        Report("2023-02-03", "0001018724-23-000004", {
-            2022: ("-0.27", "-0.27", "10189000", "10189000", "-2722"),
-            2021: ("3.30", "3.24", "10117000", "10296000", "33364"),
-            2020: ("2.13", "2.09", "10005000", "10198000", "21331"),
-        }),
-    ],
-}  # fmt: skip
+REPORTED: Final = """
+0000320193 2013-10-30 0001193125-13-416534 2013 40.03 39.75 925331 931662 37037
+0000320193 2013-10-30 0001193125-13-416534 2012 44.64 44.15 934818 945355 41733
+0000320193 2014-10-27 0001193125-14-383437 2014 6.49 6.45 6085572 6122663 39510
+0000320193 2014-10-27 0001193125-14-383437 2013 5.72 5.68 6477320 6521634 37037
+0000320193 2014-10-27 0001193125-14-383437 2012 6.38 6.31 6543726 6617483 41733
+0000320193 2019-10-31 0000320193-19-000119 2019 11.97 11.89 4617834 4648913 55256
+0000320193 2019-10-31 0000320193-19-000119 2018 12.01 11.91 4955377 5000109 59531
+0000320193 2019-10-31 0000320193-19-000119 2017 9.27 9.21 5217242 5251692 48351
+0000320193 2020-10-30 0000320193-20-000096 2020 3.31 3.28 17352119 17528214 57411
+0000320193 2020-10-30 0000320193-20-000096 2019 2.99 2.97 18471336 18595651 55256
+0000320193 2020-10-30 0000320193-20-000096 2018 3.00 2.98 19821510 20000435 59531
+0001652044 2022-02-02 0001652044-22-000019 2021 113.88 112.20 - - 76033
+0001652044 2022-02-02 0001652044-22-000019 2020 59.15 58.61 - - 40269
+0001652044 2023-02-03 0001652044-23-000016 2022 4.59 4.56 - - 59972
+0001652044 2023-02-03 0001652044-23-000016 2021 5.69 5.61 - - 76033
+0001652044 2023-02-03 0001652044-23-000016 2020 2.96 2.93 - - 40269
+0001018724 2022-02-04 0001018724-22-000005 2021 65.96 64.81 506000 515000 33364
+0001018724 2022-02-04 0001018724-22-000005 2020 42.64 41.83 500000 510000 21331
+0001018724 2023-02-03 0001018724-23-000004 2022 -0.27 -0.27 10189000 10189000 -2722
+0001018724 2023-02-03 0001018724-23-000004 2021 3.30 3.24 10117000 10296000 33364
+0001018724 2023-02-03 0001018724-23-000004 2020 2.13 2.09 10005000 10198000 21331
+"""
+"""Company, day, accession and fiscal year; then earnings per share basic and diluted, shares basic and
+diluted (thousands), net income (millions). Alphabet states no share counts for all its classes."""
 SPLITS: Final = [
     # the company, the day before the restating report and its day, the ratio, and the years it restates
     (APPLE, "2014-10-26", "2014-10-27", 7, (2012, 2013)),
@@ -107,25 +94,26 @@ def year_of(cik: str, year: int) -> tuple[str, str]:
     return str(ends[0] + timedelta(days=1)), str(ends[1])
 
 
+def filed_years(cik: str) -> Iterator[FiledYear]:
+    for own, filed, accession, year, *texts in map(str.split, REPORTED.strip().splitlines()):
+        if own == cik:
+            figures = {
+                name: Decimal(text) * scale
+                for name, text, scale in zip(UNITS, texts, SCALES, strict=True)
+                if text != "-"
+            }
+            yield FiledYear(cik, filed, accession, int(year), figures)
+
+
 def company_facts(folder: Path, cik: str) -> Path:
     """The annual reports of a company as the SEC's companyfacts has them."""
     facts: dict[str, Any] = {}
-    for report in REPORTS[cik]:
-        for year, figures in report.years.items():
-            start, end = year_of(cik, year)
-            scales = (None, None, 1000, 1000, 1_000_000)
-            for name, unit, figure, scale in zip(
-                (*EPS, *COUNTS, PROFIT), UNITS, figures, scales, strict=True
-            ):
-                if figure:
-                    row: dict[str, Any] = {
-                        "start": start,
-                        "end": end,
-                        "accn": report.accession,
-                        "filed": report.filed,
-                    }
-                    row["val"] = int(figure) * scale if scale else float(figure)
-                    facts.setdefault(name, {"units": {unit: []}})["units"][unit].append(row)
+    for report in filed_years(cik):
+        start, end = year_of(cik, report.year)
+        for name, figure in report.figures.items():
+            value = float(figure) if name in EPS else int(figure)
+            row = {"start": start, "end": end, "accn": report.accession, "filed": report.filed, "val": value}
+            facts.setdefault(name, {"units": {UNITS[name]: []}})["units"][UNITS[name]].append(row)
     path = folder / f"CIK{cik}.json"
     path.write_text(
         json.dumps({"cik": int(cik), "entityName": "Registrant Inc", "facts": {"us-gaap": facts}})
@@ -137,7 +125,9 @@ def company_facts(folder: Path, cik: str) -> Path:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer, str]]:
     folder = tmp_path_factory.mktemp("splits")
     home = folder / "home"
-    publish_files(home, *(("sec-companyfacts", company_facts(folder, cik)) for cik in REPORTS))
+    publish_files(
+        home, *(("sec-companyfacts", company_facts(folder, cik)) for cik in (APPLE, ALPHABET, AMAZON))
+    )
     with LiveServer(home) as server:
         yield server, create_key(home, "starter", "--per-minute", "100000")
 
@@ -152,14 +142,13 @@ def rows_of(served: tuple[LiveServer, str], path: str) -> list[dict[str, Any]]:
 
 def published(cik: str, day: str) -> dict[tuple[str, str], Decimal]:
     """By concept and last day: the figure of the latest report filed by a day."""
-    known = {}
-    for report in REPORTS[cik]:
-        if report.filed <= day:
-            for year, figures in report.years.items():
-                for name, figure, scale in zip((*EPS, *COUNTS), figures, (1, 1, 1000, 1000), strict=False):
-                    if figure:
-                        known[name, year_of(cik, year)[1]] = Decimal(figure) * scale
-    return known
+    return {
+        (name, report.end): figure
+        for report in filed_years(cik)
+        if report.filed <= day
+        for name, figure in report.figures.items()
+        if name != PROFIT
+    }
 
 
 def per_share(rows: list[dict[str, Any]], value: str = "value_reported") -> dict[tuple[str, str], Decimal]:
@@ -176,16 +165,16 @@ def test_no_surface_applies_a_split_before_a_filing_restates_for_it(
     path = f"/v1/fundamentals/{of(cik)}"
     ends = {year_of(cik, year)[1] for year in years}
     for day in (before, after):
-        wanted = published(cik, day)
-        for asked in (f"{path}?as_of={day}", f"/at/{day}{path}"):
-            rows = rows_of(served, asked)
-            assert per_share(rows) == wanted
+        expected = published(cik, day)
+        for question in (f"{path}?as_of={day}", f"/at/{day}{path}"):
+            rows = rows_of(served, question)
+            assert per_share(rows) == expected
             marked = {row["period_end"] for row in rows if row["split_ratio"] == ratio}
             assert marked == (ends if day == after else set())
-        told = server.tool("get_fundamentals", key, {"service_id": of(cik), "as_of": day})["data"]
-        assert {k: Decimal(str(v)) for k, v in per_share(told).items()} == wanted
+        by_tool = server.tool("get_fundamentals", key, {"service_id": of(cik), "as_of": day})["data"]
+        assert {k: Decimal(str(v)) for k, v in per_share(by_tool).items()} == expected
         statement = per_share(rows_of(served, f"/v1/statements/{of(cik)}?as_of={day}&limit=1000"))
-        assert statement.items() <= wanted.items()
+        assert statement.items() <= expected.items()
         assert {name for name, _ in statement} == set(EPS)
         facts = _exact(server.get(f"/at/{day}/sec/api/xbrl/companyfacts/CIK{cik}.json", key).content)["facts"]
         newest = {
@@ -194,25 +183,26 @@ def test_no_surface_applies_a_split_before_a_filing_restates_for_it(
             for own in facts["us-gaap"].get(name, {"units": {}})["units"].values()
             for one in own
         }
-        assert newest == wanted
+        assert newest == expected
 
 
 @pytest.mark.rule("VINT-10")
-@pytest.mark.parametrize("cik", REPORTS)
+@pytest.mark.parametrize("cik", [APPLE, ALPHABET, AMAZON])
 def test_panels_and_matrices_have_the_figures_of_each_report(
     served: tuple[LiveServer, str], cik: str
 ) -> None:
     changes = rows_of(
         served, f"/v1/panel?line_items=eps_basic&every=change&from=2013-01-01&issuers={of(cik)}"
     )
-    wanted = {}
-    for report in REPORTS[cik]:
-        known = published(cik, report.filed)
-        wanted[report.filed] = known[max(key for key in known if key[0] == EPS[0])]
-    assert {row["as_of"]: row["eps_basic"] for row in changes} == wanted
+    days = {report.filed for report in filed_years(cik)}
+    expected = {}
+    for day in days:
+        known = published(cik, day)
+        expected[day] = known[max(key for key in known if key[0] == EPS[0])]
+    assert {row["as_of"]: row["eps_basic"] for row in changes} == expected
     for row in rows_of(served, f"/v1/fundamentals/{of(cik)}/matrix?line_item=eps_basic&period_type=FY"):
-        for report in REPORTS[cik]:
-            assert row[report.filed] == published(cik, report.filed).get((EPS[0], row["date"]))
+        for day in days:
+            assert row[day] == published(cik, day).get((EPS[0], row["date"]))
 
 
 @pytest.mark.rule("VINT-10", "RST-1", "RST-3", "RST-4")
@@ -221,25 +211,24 @@ def test_a_restatement_for_a_split_says_so_everywhere(
     served: tuple[LiveServer, str], cik: str, before: str, after: str, ratio: int, years: tuple[int, int]
 ) -> None:
     server, key = served
-    asked = f"/v1/restatements?service_id={of(cik)}&since={after}&until={after}&limit=100"
-    rows = rows_of(served, asked)
+    query = f"service_id={of(cik)}&since={after}&until={after}"
+    rows = rows_of(served, f"/v1/restatements?{query}&limit=100")
     assert per_share(rows, "value_before").items() <= published(cik, before).items()
     assert per_share(rows, "value_after").items() <= published(cik, after).items()
-    figures = len([one for one in REPORTS[cik][0].years[min(REPORTS[cik][0].years)][:4] if one])
+    figures = 2 if cik == ALPHABET else 4
     assert [row["split_ratio"] for row in rows] == [ratio] * (len(years) * figures)
     vintages = {row["record_ref"]: row for row in rows_of(served, f"/v1/fundamentals/{of(cik)}?vintages=all")}
     assert all(vintages[row["record_ref"]]["split_ratio"] == ratio for row in rows)
-    told = server.tool("get_restatements", key, {"service_id": of(cik), "since": after, "until": after})
-    assert {row["split_ratio"] for row in told["data"]} == {ratio}
+    by_tool = server.tool("get_restatements", key, {"service_id": of(cik), "since": after, "until": after})
+    assert {row["split_ratio"] for row in by_tool["data"]} == {ratio}
     with Client(key, server.url) as client:
-        got = client.get_restatements(service_id=of(cik), since=after, until=after)
-        assert {row["split_ratio"] for row in got} == {ratio}
+        by_client = client.get_restatements(service_id=of(cik), since=after, until=after)
+        assert {row["split_ratio"] for row in by_client} == {ratio}
     feed = ET.fromstring(server.get(f"/feeds/company/{of(cik)}.atom?since={after}&until={after}", key).text)  # noqa: S314 - our own answer
     titles = [one.text or "" for one in feed.iter("{http://www.w3.org/2005/Atom}title")][1:]
     assert len(titles) == len(rows)
     assert all(f"restated for a split ({ratio}:1) from" in title for title in titles), titles
     words = f"restated for a split, {ratio}:1"
-    query = f"service_id={of(cik)}&since={after}&until={after}"
     assert server.http.get(f"/restatements?{query}").text.count(words) == len(rows)
     end = year_of(cik, years[0])[1]
     figure = f"/company/{of(cik)}/figure?line_item=eps_basic&period_end={end}"
