@@ -32,16 +32,16 @@ def _names() -> set[str]:
 
 
 def main() -> int:
-    given = sys.argv[1:]
-    named = sorted(_names())
-    if given[:1] == ["table"]:
+    arguments = sys.argv[1:]
+    names = sorted(_names())
+    if arguments[:1] == ["table"]:
         return history.main()
-    if given and given[0] not in named:
-        print(f"usage: python -m bench [NAME [ARGUMENT...]]; names: table, {', '.join(named)}")
+    if arguments and arguments[0] not in names:
+        print(f"usage: python -m bench [NAME [ARGUMENT...]]; names: table, {', '.join(names)}")
         return 2
-    for name in given[:1] or _AGAINST_TARGETS:
+    for name in arguments[:1] or _AGAINST_TARGETS:
         print(f"== {name}", flush=True)
-        failed = subprocess.run([sys.executable, "-m", f"bench.{name}", *given[1:]]).returncode
+        failed = subprocess.run([sys.executable, "-m", f"bench.{name}", *arguments[1:]]).returncode
         if failed:
             return failed
     history.PAGE.write_text(history.page(), encoding="utf-8")

@@ -30,7 +30,7 @@ from sankofa.rest.formats import ARROW, CSV
 
 _FIRST_DAY = date(2021, 1, 1)
 _DAYS = 1_700
-_ASKED = 150
+_QUESTIONS_A_ROUND = 150
 _FEW, _MANY = (shape.service_ids() for shape in SMALL.shapes)
 Kind = Callable[[int], Question]
 """The question with this number."""
@@ -42,16 +42,22 @@ def day(number: int) -> date:
 
 def _rest(template: str, headers: dict[str, str] | None = None) -> Kind:
     def question(n: int) -> Question:
-        issuers = {"few": _FEW[n % _ASKED], "other": _FEW[n % len(_FEW)], "many": _MANY[n % len(_MANY)]}
+        issuers = {
+            "few": _FEW[n % _QUESTIONS_A_ROUND],
+            "other": _FEW[n % len(_FEW)],
+            "many": _MANY[n % len(_MANY)],
+        }
         return Question(
-            "", template.format(**issuers, day=day(n), n=n, cik=f"{100_000 + n % _ASKED:010d}"), headers or {}
+            "",
+            template.format(**issuers, day=day(n), n=n, cik=f"{100_000 + n % _QUESTIONS_A_ROUND:010d}"),
+            headers or {},
         )
 
     return question
 
 
 def _tool(n: int) -> Question:
-    arguments = {"service_id": _FEW[n % _ASKED], "as_of": str(day(n))}
+    arguments = {"service_id": _FEW[n % _QUESTIONS_A_ROUND], "as_of": str(day(n))}
     call = {"name": "get_fundamentals", "arguments": arguments}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     return Question("", "/mcp", body=json.dumps(body).encode())
@@ -94,19 +100,19 @@ def main() -> None:
     parser.add_argument("--repeat", action="store_true", help="ask the same questions in every round")
     parser.add_argument("--only", nargs="*", default=list(KINDS), choices=KINDS)
     parser.add_argument("--fresh", action="store_true", help="ingest and publish the world again")
-    given = parser.parse_args()
-    home = make_home(fresh=given.fresh)
+    options = parser.parse_args()
+    home = make_home(fresh=options.fresh)
     os.environ["SANKOFA_HOME"] = str(home)
-    if not given.repeat:
+    if not options.repeat:
         os.environ["SANKOFA_ANSWER_CACHE_BYTES"] = "1"
     rounds = asyncio.run(
-        _measure(given.only, issue_key(home, "professional"), given.rounds, repeat=given.repeat)
+        _measure(options.only, issue_key(home, "professional"), options.rounds, repeat=options.repeat)
     )
-    how = "asked again" if given.repeat else "made anew"
+    how = "asked again" if options.repeat else "made anew"
     costs = {name: min(own) for name, own in rounds.items()}
     for name, cost in costs.items():
         report(f"{name}, {how}, processor time", cost * 1e6, unit="us")
-    for name in costs if not given.repeat else ():
+    for name in costs if not options.repeat else ():
         report(f"{name}, first round, processor time", rounds[name][0] * 1e6, unit="us")
     for name, cost in costs.items():
         twin = costs.get(_TWINS.get(name) or name.removesuffix(", locked"), cost)
@@ -149,16 +155,16 @@ async def _measure(names: list[str], key: str, rounds: int, *, repeat: bool) -> 
     for name in names:  # loads what is loaded on first use
         await ask(app, KINDS[name](_DAYS), key)
     costs: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(rounds):
+    for number in range(rounds):
         for name in names:
-            first = 0 if repeat else turn * _ASKED
-            questions = [KINDS[name](n) for n in range(first, first + _ASKED)]
+            first = 0 if repeat else number * _QUESTIONS_A_ROUND
+            questions = [KINDS[name](n) for n in range(first, first + _QUESTIONS_A_ROUND)]
             began = time.process_time()
             for question in questions:
                 status, _ = await ask(app, question, key)
                 if status != 200:
                     raise SystemExit(f"{question.path}: status {status}")
-            costs[name].append((time.process_time() - began) / _ASKED)
+            costs[name].append((time.process_time() - began) / _QUESTIONS_A_ROUND)
     over.set()
     await serving
     return costs

@@ -58,30 +58,30 @@ def main() -> None:
             ("polars", polars.testing.assert_frame_equal),
         ):
 
-            def made(asked: Client, to: str = f"to_{library}") -> Any:
-                return getattr(asked.get_fundamentals(issuer), to)()
+            def frame_of(caller: Client, to: str = f"to_{library}") -> Any:
+                return getattr(caller.get_fundamentals(issuer), to)()
 
-            by_json, by_arrow = made(client), made(client.columns)
+            by_json, by_arrow = frame_of(client), frame_of(client.columns)
             assert_equal(by_json, by_arrow)
             assert len(by_json) == options.rows, len(by_json)
             del by_json, by_arrow
-            taken: dict[str, list[float]] = {"JSON": [], "Arrow": []}
+            seconds: dict[str, list[float]] = {"JSON": [], "Arrow": []}
             spent: dict[str, list[float]] = {"JSON": [], "Arrow": []}
             for _ in range(options.rounds):
-                for way, asked in (("JSON", client), ("Arrow", client.columns)):
+                for way, caller in (("JSON", client), ("Arrow", client.columns)):
                     before = server.cpu_seconds()
-                    wall, own = _timed(partial(made, asked))
-                    taken[way].append(wall)
+                    wall, own = _timed(partial(frame_of, caller))
+                    seconds[way].append(wall)
                     spent[way].append(own + server.cpu_seconds() - before)
-            _report(library, options.rows, taken, spent)
+            _report(library, options.rows, seconds, spent)
 
 
-def _report(library: str, rows: int, taken: dict[str, list[float]], spent: dict[str, list[float]]) -> None:
+def _report(library: str, rows: int, seconds: dict[str, list[float]], spent: dict[str, list[float]]) -> None:
     print(f"{rows:,} rows of fundamentals as a frame of {library}")
-    for way in taken:
-        wall, both = statistics.median(taken[way]), statistics.median(spent[way])
+    for way in seconds:
+        wall, both = statistics.median(seconds[way]), statistics.median(spent[way])
         print(f"  by {way:<6} {wall:7.3f} s   processor, client and server: {both:7.3f} s")
-    ratios = [a / b for a, b in zip(taken["JSON"], taken["Arrow"], strict=True)]
+    ratios = [a / b for a, b in zip(seconds["JSON"], seconds["Arrow"], strict=True)]
     cpu = [a / b for a, b in zip(spent["JSON"], spent["Arrow"], strict=True)]
     ratio = statistics.median(ratios)
     report(f"frame of {library} by Arrow, times faster than by JSON", ratio, least=_TARGET)
@@ -125,17 +125,17 @@ def _document(rows: int) -> dict[str, object]:
             filed = end + timedelta(days=45)
             value = (number * 7919 + quarter * 104729) % 10**9 * 1000 + number % 7
             restated = [(filed + timedelta(days=365), value + 1000)] if (number + quarter) % 20 == 0 else []
-            for told, figure in ((filed, value), *restated):
+            for day, figure in ((filed, value), *restated):
                 reported.append(
                     {
                         "start": start.isoformat(),
                         "end": end.isoformat(),
                         "val": figure / 100 if number % 5 == 0 else figure,
-                        "accn": f"{_CIK:010d}-{told:%y}-{told.timetuple().tm_yday:06d}",
+                        "accn": f"{_CIK:010d}-{day:%y}-{day.timetuple().tm_yday:06d}",
                         "fy": year,
                         "fp": f"Q{part + 1}",
                         "form": "10-Q",
-                        "filed": told.isoformat(),
+                        "filed": day.isoformat(),
                     }
                 )
         name = f"BenchmarkConcept{number}"

@@ -85,26 +85,26 @@ def aside(world: BuildContext) -> set[str]:
 def _measured(name: str, world: BuildContext, day: int) -> dict[str, dict[str, float]]:
     with without_cycle_collection():
         spent = time.process_time()
-        found = list(derived(world))
+        issuers = list(derived(world))
         spent = time.process_time() - spent
     ((facts,),) = world.ledger.rows("SELECT count(*) FROM fact")
-    print(f"{name}: {len(found)} issuers; {facts:,} facts, {spent / max(facts, 1) * 1e6:.2f} us a fact")
+    print(f"{name}: {len(issuers)} issuers; {facts:,} facts, {spent / max(facts, 1) * 1e6:.2f} us a fact")
     if name != "companyfacts":
-        return {name: _shares(name, [of_issuer for _, of_issuer in found], day)}
+        return {name: _shares(name, [of_issuer for _, of_issuer in issuers], day)}
     apart = aside(world)
     groups: dict[str, list[Derived]] = {name: [], "aside": []}
-    for issuer, of_issuer in found:
+    for issuer, of_issuer in issuers:
         groups["aside" if issuer.entity.service_id in apart else name].append(of_issuer)
     return {group: _shares(group, some, day) for group, some in groups.items()}
 
 
-def _shares(name: str, found: list[Derived], day: int) -> dict[str, float]:
+def _shares(name: str, issuers: list[Derived], day: int) -> dict[str, float]:
     states: list[Counter[State]] = [Counter() for _ in metrics()]
-    for of_issuer in found:
+    for of_issuer in issuers:
         for number, history in enumerate(of_issuer.histories):
             states[number].update(s.state for s in history if s.first <= day < s.until)
     published = sum(states[0].values()) - states[0][State.NOT_PUBLISHED]
-    print(f"{name}: {published} of {len(found)} issuers with a full year by {date.fromordinal(day)}")
+    print(f"{name}: {published} of {len(issuers)} issuers with a full year by {date.fromordinal(day)}")
     return {
         metric.slug: 1 - _without(states[number]) / published if published else 0.0
         for number, metric in enumerate(metrics())

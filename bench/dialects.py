@@ -57,7 +57,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--seconds", type=float, default=2.0)
-    given = arguments.parse_args()
+    options = arguments.parse_args()
     home = CACHE / "dialects" / "home"
     subprocess.run([SANKOFA, "sample", "--if-empty"], env=environment_of(home), check=True)
     key = {"X-API-Key": issue_key(home, "professional")}
@@ -74,11 +74,11 @@ def main() -> None:
             ours = Contender(name, server, [question], key)
             anew = Contender(f"{name}, made anew", forgetful, [question], key)
             static = Contender(f"static, {size:,} bytes", ceiling, [Question(f"/{size}")])
-            measure([ours, static, anew], given.rounds, given.seconds)
+            measure([ours, static, anew], options.rounds, options.seconds)
             print(table([ours, static, anew], ours))
             report(f"{name}, rate to a static body", ratio(ours, static), least=_TARGET)
             report(f"{name}, made anew, processor time to a static body", cpu_ratio(anew, static))
-    _load_shared_table(given.rounds)
+    _load_shared_table(options.rounds)
 
 
 def _load_shared_table(rounds: int) -> None:

@@ -22,7 +22,7 @@ class EditionStore(Protocol):
     def cpu_seconds(self) -> float:
         """Processor time of its server so far."""
 
-    def told(self, cpu: float) -> str:
+    def remark(self, cpu: float) -> str:
         """A remark on the processor time of its server."""
 
 
@@ -33,13 +33,13 @@ class _Files(EditionStore):
 
     def sizes(self) -> dict[str, int]:
         """The files of editions by inode: a file that two editions share counts once."""
-        found = [path.stat() for path in self._editions.rglob("*") if path.is_file()]
-        return {str(one.st_ino): one.st_size for one in found}
+        files = [path.stat() for path in self._editions.rglob("*") if path.is_file()]
+        return {str(one.st_ino): one.st_size for one in files}
 
     def cpu_seconds(self) -> float:
         return 0.0
 
-    def told(self, cpu: float) -> str:
+    def remark(self, cpu: float) -> str:
         return ""
 
 
@@ -59,7 +59,7 @@ class _Database(_Files):
         own = times.user + times.system + times.children_user + times.children_system
         return own + sum(sum(child.cpu_times()[:2]) for child in root.children())
 
-    def told(self, cpu: float) -> str:
+    def remark(self, cpu: float) -> str:
         return f"  (of the cpu s {cpu:.1f} are the server's)"
 
 

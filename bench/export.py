@@ -69,14 +69,14 @@ def main() -> None:
                 worker.start()
             begin.wait()
             began = time.perf_counter()
-            told = [done.get() for _ in workers]
+            results = [done.get() for _ in workers]
             took = time.perf_counter() - began
             for worker in workers:
                 worker.join()
             rate = share * options.processes / took
-            cpu = sum(spent for spent, _, _ in told) / (share * options.processes) * 1e6
-            size = sum(size for _, size, _ in told) / 1e6
-            memory = max(memory for _, _, memory in told) / 1024
+            cpu = sum(spent for spent, _, _ in results) / (share * options.processes) * 1e6
+            size = sum(size for _, size, _ in results) / 1e6
+            memory = max(memory for _, _, memory in results) / 1024
             print(
                 f"{name}: {share * options.processes:,} rows in {took:.1f} s = {rate:,.0f} rows/s "
                 f"({cpu:.2f} us of processor per row), {size:,.0f} MB, peak {memory:,.0f} MiB per process"
@@ -85,14 +85,14 @@ def main() -> None:
 
 
 def _from_issuers(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
-    kept = RecordFile(None)
+    records = RecordFile(None)
     issuers = _issuers(number)
-    kept.fill((one[0].service_id, b"", pack_record({"columns": _columns(one)})) for one in issuers)
+    records.fill((one[0].service_id, b"", pack_record({"columns": _columns(one)})) for one in issuers)
     names = [issuer[0].service_id for issuer in issuers]
     _written(
         folder / f"issuers-{number}",
         rows,
-        lambda: (kept.read(name, "columns") for name in names),
+        lambda: (records.read(name, "columns") for name in names),
         begin,
         done,
     )
@@ -104,17 +104,17 @@ def _from_rows(folder: Path, number: int, rows: int, begin: Barrier, done: "Queu
 
 
 def _written(
-    place: Path, rows: int, kept: Callable[[], Iterable[bytes]], begin: Barrier, done: "Queue[Spent]"
+    folder: Path, rows: int, columns: Callable[[], Iterable[bytes]], begin: Barrier, done: "Queue[Spent]"
 ) -> None:
     """Write the columns of issuers repeatedly, as `write.parquet` does: some thousand rows together."""
     table = next(one for one in tables() if one.name == "af-fund-fundamentals")
     gc.disable()  # as a build does
-    place.mkdir()
+    folder.mkdir()
     begin.wait()
     began = time.process_time()
     with ThreadPoolExecutor(1) as encoder:
-        writer = TableWriter(place, table, encoder, rows_in_a_file=10_000_000, owed=lambda _: "nobody")
-        source = chain.from_iterable(kept() for _ in count())
+        writer = TableWriter(folder, table, encoder, rows_in_a_file=10_000_000, owed=lambda _: "nobody")
+        source = chain.from_iterable(columns() for _ in count())
         for _ in range(0, rows, _TOGETHER * _AN_ISSUER):
             writer.add_columns(in_force(islice(source, _TOGETHER)))
         writer.flush()

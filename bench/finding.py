@@ -27,7 +27,7 @@ from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.model.identifiers import service_id
 
-_NAMED = 30_000
+_ORGANISATIONS = 30_000
 """Organisations that can be found, besides the issuers."""
 _QUESTIONS = 2_000
 _SEARCHES = 60_000
@@ -44,7 +44,7 @@ def main() -> None:
     options = parser.parse_args()
     home = _published(options.issuers, fresh=options.fresh)
     print(f"load: {load_tool()}, {CONNECTIONS} connections; {options.rounds} rounds of {options.seconds:g} s")
-    asked = {
+    questions_of = {
         "search": list(_searches(_QUESTIONS)),
         "searches hardly made twice": list(_searches(_SEARCHES)),
         "issuers": list(_universes()),
@@ -54,7 +54,7 @@ def main() -> None:
         server = running.enter_context(commands.sankofa(home))
         forgetful = running.enter_context(commands.sankofa(home, keeps_answers=False))
         key = {"X-API-Key": issue_key(home, "professional")}
-        for name, questions in ((name, asked[name]) for name in options.only):
+        for name, questions in ((name, questions_of[name]) for name in options.only):
             ours = Contender(name, server, questions, key)
             anew = Contender(f"{name}, made anew", forgetful, questions, key)
             size = _median_size(server, questions, key)
@@ -79,7 +79,7 @@ def _published(issuers: int, *, fresh: bool) -> Path:
     home.mkdir(parents=True)
     (home / "gate-secret").write_text(histories.SECRET)
     histories.fill(home, range(issuers))
-    golden, _ = write_files(CACHE / f"files-identifiers-{_NAMED}", _NAMED)
+    golden, _ = write_files(CACHE / f"files-identifiers-{_ORGANISATIONS}", _ORGANISATIONS)
     environment = environment_of(home)
     for arguments in (("ingest", "gleif-lei", str(golden)), ("publish",)):
         subprocess.run([SANKOFA, *arguments], env=environment, check=True, capture_output=True)
@@ -90,7 +90,7 @@ def _published(issuers: int, *, fresh: bool) -> Path:
 def _searches(number_of_them: int) -> Iterator[Question]:
     chance = random.Random(1)
     for _ in range(number_of_them):
-        number = chance.randrange(_NAMED)
+        number = chance.randrange(_ORGANISATIONS)
         name, _ = organisation(number)
         first, second, *_ = name.split()
         query = chance.choice((name, f"{first} {second[:4]}", first[:-1] + "x", lei(number)))

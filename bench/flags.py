@@ -45,12 +45,12 @@ def main() -> None:
     sizes = sorted(parser.parse_args().releases)
     for count in sizes:
         rows = list(_processes(count // 2))
-        begun = time.process_time()
+        began = time.process_time()
         sweep = FlagSweep()
         for row in rows:
             sweep.add(msgspec.json.decode(row, type=ProcessReleases))
         stored = sweep.close()
-        spent.append(time.process_time() - begun)
+        spent.append(time.process_time() - began)
         report(f"flags of a country built, {count:,} releases, processor time", spent[-1], unit="s")
         asyncio.run(_questions(cast("EditionReader", _Memory(rows, stored)), f"{count:,} releases"))
     growth = (spent[-1] / sizes[-1]) / (spent[0] / sizes[0])
@@ -61,9 +61,9 @@ async def _questions(reader: EditionReader, size: str) -> None:
     edition = Edition("", reader)
 
     async def measured(name: str, question: Coroutine[Any, Any, Any]) -> Any:
-        begun = time.process_time()
+        began = time.process_time()
         answer = await question
-        seconds = time.process_time() - begun
+        seconds = time.process_time() - began
         report(f"{name}, {size}, processor time", seconds * 1000, unit="ms", most=100)
         return answer
 
@@ -138,14 +138,14 @@ def _facts(chance: random.Random, number: int) -> dict[str, Any]:
         }
         for at, one in enumerate(tenderers)
     ]
-    named = [
+    tendering = [
         {"id": one, "name": f"Firm {one} Ltd", "roles": ["tenderer"]} for one in dict.fromkeys(tenderers)
     ]
     period = {"startDate": "2024-01-01T00:00:00Z", "endDate": "2024-01-20T00:00:00Z"}
     award = {"id": "a", "status": "active", "suppliers": [{"id": tenderers[0]}]}
     return {
         "ocid": f"ocds-{number:07}",
-        "parties": [*named, buyer | {"roles": ["buyer"]}],
+        "parties": [*tendering, buyer | {"roles": ["buyer"]}],
         "buyer": buyer,
         "tender": {
             "title": "Works",

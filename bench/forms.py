@@ -41,7 +41,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         one, two = _editions(Path(folder))
         _written(one, rounds)
-        _walk(one, two)
+        _unchanged_pages(one, two)
 
 
 def _written(edition: Edition, rounds: int) -> None:
@@ -76,11 +76,11 @@ def _editions(folder: Path) -> tuple[Edition, Edition]:
     return open_edition(store, "one"), open_edition(store, "two")
 
 
-def _walk(one: Edition, two: Edition) -> None:
+def _unchanged_pages(one: Edition, two: Edition) -> None:
     """Reads only their keys."""
     dataset = FEEDS[1].dataset
 
-    async def walk(effort: int) -> int:
+    async def read_pages(effort: int) -> int:
         pages = 0
         following: ChangePosition | None = ChangePosition(dataset)
         while following is not None:
@@ -89,7 +89,7 @@ def _walk(one: Edition, two: Edition) -> None:
         return pages
 
     began = time.process_time()
-    pages = asyncio.run(walk(20_000))
+    pages = asyncio.run(read_pages(20_000))
     took = time.process_time() - began
     each = took / pages * 1e3
     print(f"{_KEYS:,} keys that did not change: {took:.2f} s in {pages} pages, {each:.0f} ms each")

@@ -89,7 +89,7 @@ class Bench:
         own = [Question(f"/v1/fundamentals/{s}") for s in service_ids]
         past = [Question(f"{q.path}?as_of={PAST_DAY}") for q in own]
         shared = [Question(f"/v1/shared/facts?entity_id={s}&limit={shape.rows}") for s in service_ids]
-        found = [
+        listed = [
             Contender("Sankofa", self._sankofa, own, self._paid),
             Contender("static body", self._static, [Question(f"/{self.size(shape)}")]),
             Contender("Sankofa, made anew", self._forgetful, own, self._paid),
@@ -100,16 +100,16 @@ class Bench:
             Contender("Sankofa, sample key", self._sankofa, own, {"X-API-Key": self._keys["sample"]}),
         ]
         for name, server in self._peers.items():
-            asked = [self._question(name, s) for s in service_ids]
-            for one, other in list(zip(own, asked, strict=True))[:_CHECKED]:
+            theirs = [self._question(name, s) for s in service_ids]
+            for one, other in list(zip(own, theirs, strict=True))[:_CHECKED]:
                 _agree(
                     name,
                     shape,
                     self._rows(self._sankofa.body(one, self._paid)),
                     self._rows(server.body(other)),
                 )
-            found.append(Contender(name, server, asked))
-        return found
+            listed.append(Contender(name, server, theirs))
+        return listed
 
     def size(self, shape: Shape) -> int:
         """Size of a typical answer in bytes."""
@@ -132,8 +132,8 @@ class Bench:
         return {name: value for name, value in fields if name not in ("content-length", "date", "server")}
 
     def _rows(self, body: bytes) -> list[dict[str, Any]]:
-        found: Any = json.loads(body)
-        rows: list[dict[str, Any]] = found["data"] if isinstance(found, dict) else found
+        answer: Any = json.loads(body)
+        rows: list[dict[str, Any]] = answer["data"] if isinstance(answer, dict) else answer
         return rows
 
 

@@ -119,21 +119,21 @@ def free_texts(value: object, field: str = "") -> Iterator[tuple[str, str]]:
 
 def report_free_text(folder: Path) -> None:
     """Both sides: what is cut from real texts, and from the same texts with a planted contact."""
-    found: set[tuple[str, str]] = set()
+    texts: set[tuple[str, str]] = set()
     for path in sorted(folder.rglob("*.json")):
         try:
-            found.update(free_texts(json.loads(path.read_bytes())))
+            texts.update(free_texts(json.loads(path.read_bytes())))
         except ValueError:
             continue
     secrets, changed, missed = Secrets(), [], 0
-    for field, text in sorted(found):
+    for field, text in sorted(texts):
         address = field in ("streetAddress", "locality", "region")
         cut = secrets.cut(text, address=address)
         if cut != composed(text):
             changed.append(f"  {field}: {' '.join(cut.split())[:150]}")
         missed += sum(token in secrets.cut(f"{text[:200]}. {plant}") for plant, token in PLANTED)
-    print(f"\nfree text: {len(found):,} real texts, {len(changed)} changed:", *changed, sep="\n")
-    total = len(found) * len(PLANTED)
+    print(f"\nfree text: {len(texts):,} real texts, {len(changed)} changed:", *changed, sep="\n")
+    total = len(texts) * len(PLANTED)
     print(f"planted contacts: {total - missed:,} of {total:,} cut ({(total - missed) / max(total, 1):.2%})")
 
 

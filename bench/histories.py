@@ -62,13 +62,13 @@ def facts(number: int, *, only: Sequence[str] = (), changed: int | None = None) 
         start = date(year - 1, month, day) + timedelta(days=1)
         filed, again = end + lag, end + lag + timedelta(days=364)
         first, second = f"{number:010d}-{year % 100:02d}-000001", f"{number:010d}-{year % 100:02d}-900001"
-        told: dict[str, str] = {}
+        figures: dict[str, str] = {}
         for concept in only or (*FLOWS, *STOCKS):
             begin = start.isoformat() if concept in FLOWS else ""
             figure = str(chance.randrange(10**6, 10**11))
             if concept == _GROSS:  # otherwise the filing would contradict itself and have no gross margin
-                figure = str(int(told[FLOWS[0]]) - int(told[FLOWS[1]]))
-            told[concept] = figure
+                figure = str(int(figures[FLOWS[0]]) - int(figures[FLOWS[1]]))
+            figures[concept] = figure
             yield Fact(own, concept, "USD", begin, str(end), str(filed), first, figure, concept)
             if chance.random() < 0.05 and concept not in FLOWS[:3]:
                 figure = str(chance.randrange(10**6, 10**11))

@@ -154,12 +154,12 @@ def _lookups(count: int) -> Iterator[Question]:
     for _ in range(20_000):
         n = chance.randrange(count)
         kind = chance.randrange(3)
-        asked = (
+        identifier = (
             f"lei&id_value={lei(n)}",
             f"isin&id_value={isin(_COUNTRIES[n % len(_COUNTRIES)], 2 * n)}",
             f"registry&id_value={_COUNTRIES[n % len(_COUNTRIES)]}{n:07d}",
         )[kind]
-        yield Question(f"/v1/crosswalk?id_type={asked}")
+        yield Question(f"/v1/crosswalk?id_type={identifier}")
 
 
 def _search(server: Server, key: Mapping[str, str]) -> None:

@@ -107,14 +107,14 @@ class _Spent(NamedTuple):
 
 
 def _published(what: str, environment: dict[str, str], editions: EditionStore) -> _Spent:
-    known, cpu = editions.sizes(), editions.cpu_seconds()
+    before, cpu = editions.sizes(), editions.cpu_seconds()
     spent = cost([SANKOFA, "publish"], environment)
     own = editions.cpu_seconds() - cpu
-    held = editions.sizes()
-    new = sum(size - known.get(name, 0) for name, size in held.items())
+    after = editions.sizes()
+    new = sum(size - before.get(name, 0) for name, size in after.items())
     print(
         f"{what:36}{spent.seconds:12.1f}{spent.cpu + own:12.1f}{spent.peak / 1e6:10.0f}"
-        f"{new / 1e6:10.1f}{sum(held.values()) / 1e6:10.1f}{editions.told(own)}",
+        f"{new / 1e6:10.1f}{sum(after.values()) / 1e6:10.1f}{editions.remark(own)}",
         flush=True,
     )
     return _Spent(spent.seconds, spent.cpu + own)
@@ -122,10 +122,10 @@ def _published(what: str, environment: dict[str, str], editions: EditionStore) -
 
 def _restated(number: int) -> bytes:
     """The document of an issuer with one figure restated."""
-    known = json.loads(document(number, 50))
-    rows = next(iter(known["facts"]["us-gaap"].values()))["units"]["USD"]
+    content = json.loads(document(number, 50))
+    rows = next(iter(content["facts"]["us-gaap"].values()))["units"]["USD"]
     rows.append({**rows[0], "val": 12_345_000, "filed": "2025-11-03", "accn": f"{number:010d}-25-000307"})
-    return json.dumps(known).encode()
+    return json.dumps(content).encode()
 
 
 def _inputs(facts: int, observations: int, releases: int, leis: int) -> list[tuple[str, Path]]:

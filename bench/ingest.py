@@ -61,10 +61,10 @@ def cost(command: Sequence[str], environment: dict[str, str], cores: Iterable[in
         process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - began
         output.seek(0)
-        said = output.read()
+        text = output.read()
     if process.returncode:
-        raise SystemExit(f"{' '.join(command[:3])} failed: {said}")
-    return Cost(said, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+        raise SystemExit(f"{' '.join(command[:3])} failed: {text}")
+    return Cost(text, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
 def main() -> None:
@@ -86,12 +86,12 @@ def main() -> None:
     report("facts ingested on one core", rate, unit="facts/s", least=_TARGET)
 
 
-def _bulk(home: Path, given: Sequence[str]) -> float:
+def _bulk(home: Path, paths: Sequence[str]) -> float:
     """Bulk zips: the whole, parsing alone, and again with nothing new."""
-    parsed = cost([sys.executable, "-c", _PARSE, *given], environment_of(home))
+    parsed = cost([sys.executable, "-c", _PARSE, *paths], environment_of(home))
     print(parsed.line("parse alone", _count(parsed.output, "read")))
-    whole = _ingest("ingest, bulk zips", home, given)
-    again = _ingest("the same again, nothing new", home, given)
+    whole = _ingest("ingest, bulk zips", home, paths)
+    again = _ingest("the same again, nothing new", home, paths)
     print(
         f"{'':4}of the ingest {parsed.cpu / whole.cpu:.0%} is parsing; the ledger is"
         f" {sum(p.stat().st_size for p in home.glob('ledger.sqlite*')) / 1e6:,.0f} MB"
@@ -100,8 +100,8 @@ def _bulk(home: Path, given: Sequence[str]) -> float:
     return _count(whole.output, "read") / whole.cpu
 
 
-def _ingest(what: str, home: Path, given: Sequence[str]) -> Cost:
-    spent = cost([SANKOFA, "ingest", "--strict", SOURCE, *given], environment_of(home))
+def _ingest(what: str, home: Path, paths: Sequence[str]) -> Cost:
+    spent = cost([SANKOFA, "ingest", "--strict", SOURCE, *paths], environment_of(home))
     print(spent.line(what, _count(spent.output, "read")), flush=True)
     return spent
 

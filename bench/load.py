@@ -77,9 +77,9 @@ class Server:
         """Resident bytes of the busiest process: its own, and those of mapped files (shared, evictable)."""
         busiest = max(self.processes(), key=lambda p: sum(p.cpu_times()[:2]))
         status = Path(f"/proc/{busiest.pid}/status").read_text()
-        found = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         own, mapped, shared = (
-            int(found[name].split()[0]) * 1024 for name in ("RssAnon", "RssFile", "RssShmem")
+            int(fields[name].split()[0]) * 1024 for name in ("RssAnon", "RssFile", "RssShmem")
         )
         return own, mapped + shared
 
@@ -145,8 +145,8 @@ def _await_answer(process: subprocess.Popen[bytes], port: int, path: str, output
                 return
         time.sleep(0.1)
     output.seek(0)
-    said = output.read()[-2000:].decode(errors="replace")
-    raise SystemExit(f"{process.args!r}: did not come up:\n{said}")
+    text = output.read()[-2000:].decode(errors="replace")
+    raise SystemExit(f"{process.args!r}: did not come up:\n{text}")
 
 
 def _free_port() -> int:
@@ -188,9 +188,9 @@ def measure(contenders: Sequence[Contender], rounds: int, seconds: float) -> Non
             path.write_text("".join(question.line() for question in contender.questions))
             files.append(path)
             run_round(contender, path, 0, min(seconds, 1.0))  # warm: caches, allocators, lazy imports
-        for turn in range(rounds):
+        for round_number in range(rounds):
             for contender, path in zip(contenders, files, strict=True):
-                contender.rounds.append(run_round(contender, path, turn * 7919, seconds))
+                contender.rounds.append(run_round(contender, path, round_number * 7919, seconds))
                 contender.memory = contender.server.memory()
 
 
@@ -223,16 +223,16 @@ def run_round(
         preexec_fn=lambda: os.sched_setaffinity(0, LOAD_CORES),
     )
     spent = contender.server.cpu_seconds() - before
-    found = json.loads(done.stdout.splitlines()[-1])
-    if found["failed"]:
-        raise SystemExit(f"{contender.name}: {found['failed']} of {found['requests']} requests failed")
-    if not found["requests"]:
+    result = json.loads(done.stdout.splitlines()[-1])
+    if result["failed"]:
+        raise SystemExit(f"{contender.name}: {result['failed']} of {result['requests']} requests failed")
+    if not result["requests"]:
         if last:
             raise SystemExit(f"{contender.name}: twice not one answer within {seconds:g} s")
         print(f"note: {contender.name} gave no answer within {seconds:g} s; that round is run again")
         return run_round(contender, questions, offset, seconds, last=True)
-    rate = found["requests"] / found["seconds"]
-    return Round(rate, found["p50"], found["p99"], spent / found["requests"], spent / found["seconds"])
+    rate = result["requests"] / result["seconds"]
+    return Round(rate, result["p50"], result["p99"], spent / result["requests"], spent / result["seconds"])
 
 
 def ratio(one: Contender, other: Contender) -> float:

@@ -24,7 +24,7 @@ from sankofa.cli.editions import EditionLogWriter
 from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
-_PUBLISHED, _SIZE, _ANSWERED = 10, 8, 0.2
+_PUBLISHED, _SIZE, _ANSWER_RATIO = 10, 8, 0.2
 """Goals: per cent added to a publication, per cent added to an edition, and the rate to a static body."""
 
 
@@ -33,12 +33,12 @@ def main() -> None:
     arguments.add_argument("--scale", choices=SCALES, default="small")
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--seconds", type=float, default=1.0)
-    given = arguments.parse_args()
+    options = arguments.parse_args()
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         home = Path(folder) / "home"
         environment = environment_of(home)
-        cost([SANKOFA, "ingest", SOURCE, *map(str, files(SCALES[given.scale]))], environment)
+        cost([SANKOFA, "ingest", SOURCE, *map(str, files(SCALES[options.scale]))], environment)
         everything = cost([SANKOFA, "publish"], environment).cpu
         _report("publishing everything", everything, _hashing(home, anew=True))
         another = Path(folder) / "CIK0009999999.json"
@@ -49,7 +49,7 @@ def main() -> None:
         size = sum(path.stat().st_size for path in edition.rglob("*") if path.is_file())
         hashes = (home / "editions" / "log" / "rows" / edition.name).stat().st_size
         report("size that hashes of rows add to an edition", 100 * hashes / size, unit="%", most=_SIZE)
-        _answers(home, given.rounds, given.seconds)
+        _answers(home, options.rounds, options.seconds)
 
 
 def _report(what: str, spent: float, hashing: float) -> None:
@@ -88,9 +88,9 @@ def _answers(home: Path, rounds: int, seconds: float) -> None:
         static = Contender(f"static, {size:,} bytes", ceiling, [Question(f"/{size}")])
         measure([ours, static, anew], rounds, seconds)
         print(table([ours, static, anew], ours))
-        report("proof of 50 rows, rate to a static body", ratio(ours, static), least=_ANSWERED)
-        made_anew = "proof of 50 rows, made anew, processor time to a static body"
-        report(made_anew, cpu_ratio(anew, static), least=_ANSWERED)
+        report("proof of 50 rows, rate to a static body", ratio(ours, static), least=_ANSWER_RATIO)
+        title = "proof of 50 rows, made anew, processor time to a static body"
+        report(title, cpu_ratio(anew, static), least=_ANSWER_RATIO)
 
 
 if __name__ == "__main__":

@@ -99,8 +99,8 @@ def _home(source: Path | None, *, fresh: bool) -> tuple[Path, str]:
         shutil.rmtree(home, ignore_errors=True)
         environment = environment_of(home)
         home.mkdir(parents=True)
-        given = [source] if source else files(SCALES["small"])
-        for command in (["sample"], ["ingest", SOURCE, *map(str, given)], ["publish"]):
+        documents = [source] if source else files(SCALES["small"])
+        for command in (["sample"], ["ingest", SOURCE, *map(str, documents)], ["publish"]):
             subprocess.run([SANKOFA, *command], env=environment, check=True, stdout=subprocess.DEVNULL)
         number = json.loads(source.read_bytes())["cik"] if source else SCALES["small"].shapes[-1].first_cik
         stamp.write_text(service_id(cik(str(number))))
@@ -110,9 +110,9 @@ def _home(source: Path | None, *, fresh: bool) -> tuple[Path, str]:
 def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
     every = f"/v1/fundamentals/{issuer}?vintages=all"
     oldest = f"/v1/changes?since={editions[-1]}&limit=10000"
-    found = [Question(f"fundamentals {name or 'plain'}", every, {"accept-encoding": name})
+    listed = [Question(f"fundamentals {name or 'plain'}", every, {"accept-encoding": name})
              for name in ("", "gzip", "br", "zstd")]  # fmt: skip
-    found += [
+    listed += [
         Question("fundamentals latest, gzip", f"/v1/fundamentals/{issuer}", {"accept-encoding": "gzip"}),
         Question("fundamentals csv, gzip", every, {"accept": "text/csv", "accept-encoding": "gzip"}),
         Question("fundamentals arrow", every, {"accept": "application/vnd.apache.arrow.stream"}),
@@ -175,7 +175,7 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("procurement demand", "/v1/signals/procurement-demand?limit=10000"),
         Question("openapi", "/openapi.json", {"accept-encoding": "br"}),
     ]
-    found += [
+    listed += [
         Question(f"page {path}", address, {"accept": "text/html"})
         for path, address in page_addresses(issuer).items()
     ]
@@ -197,20 +197,20 @@ def questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         "search tenders, a common word": ("search_tenders", {"query": "supply", "limit": 10_000}),
     }  # fmt: skip
     for name, (tool, arguments) in calls.items():
-        found.append(Question(f"mcp {name}", "/mcp", body=_call(tool, arguments)))
+        listed.append(Question(f"mcp {name}", "/mcp", body=_call(tool, arguments)))
     nested = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":%b}}}'
-    found.append(Question("mcp 1 MB of lists", "/mcp", body=nested % (b"[" * 500_000 + b"]" * 500_000)))
-    found.append(Question("mcp 1 MB of objects", "/mcp", body=nested % (b"[" + b"{}," * 340_000 + b"0]")))
-    found.append(Question("mcp 1 MB of numbers", "/mcp", body=nested % (b"[" + b"1," * 500_000 + b"0]")))
+    listed.append(Question("mcp 1 MB of lists", "/mcp", body=nested % (b"[" * 500_000 + b"]" * 500_000)))
+    listed.append(Question("mcp 1 MB of objects", "/mcp", body=nested % (b"[" + b"{}," * 340_000 + b"0]")))
+    listed.append(Question("mcp 1 MB of numbers", "/mcp", body=nested % (b"[" + b"1," * 500_000 + b"0]")))
     keys = b",".join(b'"%d":1' % n for n in range(90_000))
-    found.append(Question("mcp 1 MB of keys", "/mcp", body=nested % (b"{%b}" % keys)))
-    return found
+    listed.append(Question("mcp 1 MB of keys", "/mcp", body=nested % (b"{%b}" % keys)))
+    return listed
 
 
 def page_addresses(issuer: str) -> dict[str, str]:
     """The largest question of every page by its route; the plain address of a page without parameters."""
     words = "/docs?q=the%20of%20and%20to%20in%20is%20a%20for"
-    asked = {
+    largest = {
         "/search": "/search?q=supply%20of%20goods",
         "/companies": "/companies?as_of=2024-06-30",
         "/company/{service_id}": f"/company/{issuer}?period=quarter&as_of=2024-06-30",
@@ -233,7 +233,7 @@ def page_addresses(issuer: str) -> dict[str, str]:
         "/docs/api/{name}": "/docs/api/get_fundamentals",
         "/docs/{name*}": "/docs/contract",
     }
-    return {path: asked.get(path, path) for path in pages()}
+    return {path: largest.get(path, path) for path in pages()}
 
 
 def _call(tool: str, arguments: dict[str, Any]) -> bytes:

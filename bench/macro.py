@@ -49,7 +49,7 @@ _INGEST_TARGET = 100_000
 _READ_TARGET, _GROWTH_TARGET = 0.30, 1.25
 _VALUES = 10_000
 _PATIENCE = 600.0
-_STAND_IN = "CPI.000000"
+_PLACEHOLDER = "CPI.000000"
 _FIRST_DAY = date(1999, 1, 1)
 _PAST_DAY = date(2010, 6, 30)
 _COUNTRIES, _INDICATORS = 217, 1_500
@@ -110,8 +110,8 @@ def _write_table(path: Path) -> None:
                 cells = [""] * len(years)
                 length = chance.choice((0, 0, 2, 5, 10, 15))
                 first = chance.randrange(len(years) - length)
-                for place in range(first, first + length):
-                    cells[place] = repr(chance.random() * 10 ** chance.randrange(12))[:16]
+                for position in range(first, first + length):
+                    cells[position] = repr(chance.random() * 10 ** chance.randrange(12))[:16]
                 name = f"Indicator {number}, total (constant 2015 US$)"
                 writer.writerow([f"Country {code}", code, name, f"AA.BBB.{number:04}.ZS", *cells])
     partial_file.rename(path)
@@ -211,8 +211,8 @@ def _editions(home: Path) -> Path:
 
 
 def _write_edition(writer: EditionWriter, series: int) -> None:
-    stand_ins = [_entries(revised=False), _entries(revised=True)]
-    blocks = [list(pack_series(entries)) for entries in stand_ins]
+    examples = [_entries(revised=False), _entries(revised=True)]
+    blocks = [list(pack_series(entries)) for entries in examples]
     columns: list[SeriesSummary] = []
     number = 1
     for n in range(series):
@@ -220,7 +220,7 @@ def _write_edition(writer: EditionWriter, series: int) -> None:
         here = [
             stored_block(
                 index,
-                rows.replace(_STAND_IN.encode(), _key(n).encode()).replace(b"??", _country(n).encode()),
+                rows.replace(_PLACEHOLDER.encode(), _key(n).encode()).replace(b"??", _country(n).encode()),
             )
             for index, rows in blocks[n % 2]
         ]
@@ -228,23 +228,23 @@ def _write_edition(writer: EditionWriter, series: int) -> None:
         names = (key, key_list(_key(n)))
         writer.register([(MACRO_SERIES, name, number, len(here)) for name in names])
         number += len(here)
-        writer.write([stored_block(b"", block_days(stand_ins[n % 2]) or b"")])
+        writer.write([stored_block(b"", block_days(examples[n % 2]) or b"")])
         writer.register([(f"{MACRO_SERIES}-days", name, number, 1) for name in names])
         number += 1
-        columns.append(summary_of(key, stand_ins[n % 2]))
+        columns.append(summary_of(key, examples[n % 2]))
     for key, pages in list_pages(columns, _filters):
-        made = [stored_block(*block) for block in pack_pages(pages)]
-        writer.write(made)
-        writer.register([(f"{MACRO_SERIES}-list", key, number, len(made))])
-        number += len(made)
+        packed = [stored_block(*block) for block in pack_pages(pages)]
+        writer.write(packed)
+        writer.register([(f"{MACRO_SERIES}-list", key, number, len(packed))])
+        number += len(packed)
 
 
 def _filters(one: SeriesSummary) -> Iterator[str]:
     key, family, frequency, country = one.key.split("|")
     yield key_list(key)
-    for place in ("", country):
+    for country_or_any in ("", country):
         for kind in ("", family):
-            yield from (series_list(place, kind, pace) for pace in ("", frequency))
+            yield from (series_list(country_or_any, kind, pace) for pace in ("", frequency))
 
 
 def _entries(*, revised: bool) -> list[Entry]:
@@ -253,11 +253,11 @@ def _entries(*, revised: bool) -> list[Entry]:
     entries = []
     for n in reversed(range(_VALUES)):
         day = _FIRST_DAY + timedelta(days=n)
-        known = [day.toordinal(), *([day.toordinal() + 14] if revised and n % 3 == 0 else [])]
-        for vintage, (first, until) in enumerate(zip(known, [*known[1:], 2**31 - 1], strict=True), 1):
+        days = [day.toordinal(), *([day.toordinal() + 14] if revised and n % 3 == 0 else [])]
+        for vintage, (first, until) in enumerate(zip(days, [*days[1:], 2**31 - 1], strict=True), 1):
             row = MacroSeriesRow(
                 source_ref=f"series.csv#row {n}", license_class="synthetic",
-                observed_at="2026-01-01T00:00:00Z", series=_STAND_IN, series_type="cpi",
+                observed_at="2026-01-01T00:00:00Z", series=_PLACEHOLDER, series_type="cpi",
                 frequency="daily", country="??", date=day,
                 value=Decimal(chance.randrange(10**6)).scaleb(-4), note=None, unit="index",
                 available_at=date.fromordinal(first),

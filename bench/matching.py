@@ -54,7 +54,7 @@ def main() -> None:
     abroad = lei_records(shared / "starter" / "identifiers" / "lei-issuers-abroad.csv")
     records = {**older, **newer, **abroad}
     print(f"{len(records)} LEI records")
-    _report("LEI records by their own names", held(records))
+    _report("LEI records by their own names", score_of_own_names(records))
     share = sum(absent(records)) / len(records)
     report("names that are not held and lead to somebody else", share * 100, unit="%")
     every, respelled = tenders(shared / "data" / "ocds")
@@ -64,11 +64,11 @@ def main() -> None:
 
 
 def _report(what: str, reached: Score) -> None:
-    matched, asked = reached.right + reached.wrong, sum(reached)
+    matched, total = reached.right + reached.wrong, sum(reached)
     if matched:
         report(f"{what}, precision", reached.right / matched, least=0.99)
-    if asked:
-        report(f"{what}, recall", reached.right / asked)
+    if total:
+        report(f"{what}, recall", reached.right / total)
 
 
 def lei_records(path: Path) -> Records:
@@ -78,7 +78,7 @@ def lei_records(path: Path) -> Records:
     return {row["LEI"]: (row["Entity.LegalAddress.Country"], row["Entity.LegalName"]) for row in rows}
 
 
-def held(records: Records) -> Score:
+def score_of_own_names(records: Records) -> Score:
     """Every record looked up by its own name."""
     matcher = matcher_of(records)
     return score(
@@ -87,8 +87,8 @@ def held(records: Records) -> Score:
 
 
 def matcher_of(records: Records) -> PartyMatcher:
-    held = [entity(lei, country, name, lei) for lei, (country, name) in records.items()]
-    return PartyMatcher(held, threshold=THRESHOLD)
+    entities = [entity(lei, country, name, lei) for lei, (country, name) in records.items()]
+    return PartyMatcher(entities, threshold=THRESHOLD)
 
 
 def absent(records: Records) -> Iterator[bool]:
@@ -112,14 +112,14 @@ def tenders(folder: Path) -> tuple[Score, Score]:
             if key in first:
                 further.append((key, name))
             first.setdefault(key, name)
-    held = [entity("|".join(key), key[0], name) for key, name in first.items()]
-    matcher = PartyMatcher(held, threshold=THRESHOLD)
+    entities = [entity("|".join(key), key[0], name) for key, name in first.items()]
+    matcher = PartyMatcher(entities, threshold=THRESHOLD)
     answers = [
         (name == first[key], matcher.match(name, key[0], ()).service_id, "|".join(key))
         for key, name in further
     ]
-    every = score((found, wanted) for _, found, wanted in answers)
-    return every, score((found, wanted) for same, found, wanted in answers if not same)
+    every = score((matched, expected) for _, matched, expected in answers)
+    return every, score((matched, expected) for same, matched, expected in answers if not same)
 
 
 def identified_parties(content: Any) -> Iterator[tuple[str, str, str]]:
@@ -159,10 +159,10 @@ def entity(service_id: str, country: str, name: str, lei: str = "") -> Entity:
 
 def score(answers: Iterable[tuple[str | None, str]]) -> Score:
     right = wrong = unresolved = 0
-    for found, wanted in answers:
-        right += found == wanted
-        wrong += found not in (None, wanted)
-        unresolved += found is None
+    for matched, expected in answers:
+        right += matched == expected
+        wrong += matched not in (None, expected)
+        unresolved += matched is None
     return Score(right, wrong, unresolved)
 
 

@@ -77,7 +77,7 @@ async def load(port: int, sent: bytes, seconds: float) -> Sample:
     size = 0
     end = time.perf_counter() + seconds
 
-    async def keep_asking() -> None:
+    async def send_repeatedly() -> None:
         nonlocal size
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
         while (began := time.perf_counter()) < end:
@@ -90,7 +90,7 @@ async def load(port: int, sent: bytes, seconds: float) -> Sample:
             latencies.append(time.perf_counter() - began)
         writer.close()
 
-    await asyncio.gather(*(keep_asking() for _ in range(CONNECTIONS)))
+    await asyncio.gather(*(send_repeatedly() for _ in range(CONNECTIONS)))
     return Sample(len(latencies) / seconds, sorted(latencies), size)
 
 
@@ -113,16 +113,16 @@ def measure(seconds: float) -> None:
         print(f"{'call':10}{'surface':12}{'bytes':>9}{'req/s':>8}{'share':>8}{'p50 ms':>9}{'p99 ms':>9}")
         for call in CALLS:
             samples: dict[str, list[Sample]] = {surface: [] for surface in SURFACES}
-            for turn in range(ROUNDS + 1):
+            for round_number in range(ROUNDS + 1):
                 for surface in SURFACES:
                     sample = uvloop.run(load(server.port, request(surface, call, key), seconds))
-                    if turn:  # the first round only warms up
+                    if round_number:  # the first round only warms up
                         samples[surface].append(sample)
             rates = {surface: [sample.rate for sample in samples[surface]] for surface in SURFACES}
             for surface in SURFACES:
                 share = statistics.median(a / b for a, b in zip(rates[surface], rates["REST"], strict=True))
-                taken = sorted(second for sample in samples[surface] for second in sample.latencies)
-                p50, p99 = (taken[int(len(taken) * part)] * 1e3 for part in (0.5, 0.99))
+                latencies = sorted(second for sample in samples[surface] for second in sample.latencies)
+                p50, p99 = (latencies[int(len(latencies) * part)] * 1e3 for part in (0.5, 0.99))
                 size, rate = samples[surface][-1].size, statistics.median(rates[surface])
                 print(f"{call:10}{surface:12}{size:9}{rate:8.0f}{share:8.0%}{p50:9.2f}{p99:9.2f}", flush=True)
                 if surface != "REST":

@@ -32,8 +32,8 @@ def main() -> None:
     print(f"load: {load_tool()}; own and mapped memory after each step")
     memory: list[int] = []
     with commands.sankofa(home) as server, tempfile.TemporaryDirectory() as folder:
-        asked, day = 0, 0
-        while asked < options.answers:
+        answered, day = 0, 0
+        while answered < options.answers:
             day += 1
             random.Random(day).shuffle(issuers)
             path = Path(folder) / "questions"
@@ -41,10 +41,10 @@ def main() -> None:
             path.write_text("".join(Question(f"/v1/fundamentals/{i}?as_of={as_of}").line() for i in issuers))
             one = Contender("Sankofa", server, (), {"X-API-Key": key})
             done = run_round(one, path, 0, _SECONDS)
-            asked += min(round(done.rate * _SECONDS), len(issuers))
+            answered += min(round(done.rate * _SECONDS), len(issuers))
             own, mapped = server.memory()
             memory.append(own)
-            print(f"{asked:12,} answers {own / 1e6:8.0f} MB own {mapped / 1e6:8.0f} MB mapped", flush=True)
+            print(f"{answered:12,} answers {own / 1e6:8.0f} MB own {mapped / 1e6:8.0f} MB mapped", flush=True)
     half = memory[len(memory) // 2]
     report(f"own memory of a worker after {options.answers:,} answers", memory[-1] / 1e6, unit="MB", most=250)
     report("own memory at the end to halfway", memory[-1] / half, unit="times", most=1.05)

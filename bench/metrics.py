@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
 
 
 def _derive(issuers: int, *, fresh: bool) -> None:
-    home = _made(f"histories-{issuers}", fresh, lambda h: histories.fill(h, range(issuers)))
+    home = _home(f"histories-{issuers}", fresh, lambda h: histories.fill(h, range(issuers)))
     facts = issuers * histories.YEARS * histories.PER_YEAR
     print(f"derive: {issuers:,} issuers, {facts:,} facts")
     os.sched_setaffinity(0, SERVER_CORES)
@@ -124,7 +124,7 @@ def _computation(concepts: Sequence[str]) -> dict[str, object]:
     """
     items = {name.removeprefix(PRIOR) for m in metrics() for name in m.forms[0].inputs}
     there = {item: [r.single for r in routes(item) if r.single in concepts] for item in sorted(items)}
-    there = {item: found for item, found in there.items() if found}
+    there = {item: concept_names for item, concept_names in there.items() if concept_names}
     formulas = {
         m.slug: m.explanation.split("\n")[0].strip()
         for m in metrics()
@@ -138,13 +138,13 @@ def _screen(options: argparse.Namespace) -> None:
         histories.fill(home, range(options.issuers), only=histories.SCREENED)
         subprocess.run([SANKOFA, "publish"], env=_environment(home), check=True)
 
-    home = _made(f"screens-{options.issuers}", options.fresh, make)
+    home = _home(f"screens-{options.issuers}", options.fresh, make)
     chance = random.Random(5)
-    asked = [
+    drawn = [
         (chance.choice(_SCREENED), date.fromordinal(chance.randrange(*_DAYS)).isoformat())
         for _ in range(2000)
     ]
-    questions = [Question(f"/v1/screen?metric={slug}&as_of={day}&limit=50") for slug, day in asked]
+    questions = [Question(f"/v1/screen?metric={slug}&as_of={day}&limit=50") for slug, day in drawn]
     print(f"screen: load {load_tool()}; {options.rounds} rounds of {options.seconds:g} s")
     with ExitStack() as running:
         headers = {"X-API-Key": issue_key(home, "professional")}
@@ -172,13 +172,13 @@ def _screen(options: argparse.Namespace) -> None:
         report(f"top 50, {one.name}, processor time to a static body", by_cpu)
     ours = sorted(r.cpu for r in contenders[0].rounds)[options.rounds // 2]
     expected = [[r["value"] for r in json.loads(body)["data"]] for body in bodies]
-    given = {"asked": asked, "expected": expected, **_computation(histories.SCREENED)}
-    peer = _duckdb("screen", str(home), json.dumps(given))
+    task = {"questions": drawn, "expected": expected, **_computation(histories.SCREENED)}
+    peer = _duckdb("screen", str(home), json.dumps(task))
     print(f"DuckDB grouping per request, one thread, no server: {peer['cpu'] * 1e6:,.0f} us")
     report("top 50, times faster than DuckDB by processor time", peer["cpu"] / ours, least=15)
 
 
-def _made(name: str, fresh: bool, make: "histories.Make") -> Path:
+def _home(name: str, fresh: bool, make: "histories.Make") -> Path:
     home = CACHE / name
     if fresh and home.exists():
         shutil.rmtree(home)
@@ -194,19 +194,19 @@ def _environment(home: Path) -> dict[str, str]:
     return {**environment_of(home), "SANKOFA_GATE_SECRET": histories.SECRET}
 
 
-def _duckdb(what: str, home: str, given: str) -> dict[str, float]:
+def _duckdb(what: str, home: str, task: str) -> dict[str, float]:
     """Runs in the environment of the peers, on the same core."""
     python = os.environ.get("BENCH_PEER_PYTHON") or str(commands.PEERS / "python")
     done = subprocess.run(
         [python, str(Path(__file__).parent / "peers" / "duckdb_metrics.py"), what, home],
-        input=given,
+        input=task,
         check=True,
         stdout=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: os.sched_setaffinity(0, SERVER_CORES),
     )
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 if __name__ == "__main__":

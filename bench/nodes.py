@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from bench.history import report
 from bench.load import HOST, Contender, Question, cpu_ratio, load_tool, measure, ratio, serving, table
-from bench.shares import held_to
+from bench.shares import limited_to
 from bench.world import SANKOFA, SCALES, SOURCE, Scale, environment_of, files, published_home
 from tests.services import PostgresServer, RedisServer, postgres_binaries, redis_binary
 
@@ -63,7 +63,7 @@ def _compare_stores(options: argparse.Namespace, scale: Scale, home: Path, quest
         spent = _processor_seconds(stores) - before
         print(table(contenders, embedded))
         seconds = max(options.seconds, 1) + 1 / max(options.rounds, 1)  # including the warm-up
-        counted = sum(turn.rate * seconds for other in others for turn in other.rounds)
+        counted = sum(one_round.rate * seconds for other in others for one_round in other.rounds)
         print(f"{spent / counted * 1e6:8.0f} us of the core of Redis for each request that is counted there")
         for other in others:
             _verdict(
@@ -82,7 +82,7 @@ def _compare_workers(options: argparse.Namespace, home: Path, questions: list[Qu
         for contender in (one, two):
             contender.server.use_all_cores()
         workers = [process for contender in (one, two) for process in contender.server.processes()]
-        if not running.enter_context(held_to(_SHARE, workers)):
+        if not running.enter_context(limited_to(_SHARE, workers)):
             print("no control groups: the load is on the cores of the workers and bounds the rate of two")
         measure([one, two], options.rounds, options.seconds)
         print(table([one, two], one))
@@ -109,8 +109,8 @@ def _processor_seconds(stores: dict[str, str]) -> float:
     address = urlsplit(stores["SANKOFA_USAGESTORE"])
     with socket.create_connection((address.hostname or "", address.port or 0)) as link:
         link.sendall(b"INFO cpu\r\n")
-        said = dict(line.split(":") for line in link.recv(4096).decode().split("\r\n") if ":" in line)
-    return float(said["used_cpu_sys"]) + float(said["used_cpu_user"])
+        fields = dict(line.split(":") for line in link.recv(4096).decode().split("\r\n") if ":" in line)
+    return float(fields["used_cpu_sys"]) + float(fields["used_cpu_user"])
 
 
 def _verdict(what: str, by_rate: float, by_cpu: float, target: float) -> None:

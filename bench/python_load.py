@@ -51,13 +51,13 @@ class Client:
 
 def _requests(url: str, questions: str, headers: list[str]) -> list[bytes]:
     shared = "".join(f"{header}\r\n" for header in (f"Host: {urlsplit(url).netloc}", *headers))
-    found = []
+    encoded = []
     for line in Path(questions).read_text().splitlines():
         path, _, body = line.partition("\t")
         method = "POST" if body else "GET"
         length = f"Content-Length: {len(body)}\r\n" if body else ""
-        found.append(f"{method} {path} HTTP/1.1\r\n{shared}{length}\r\n{body}".encode())
-    return found
+        encoded.append(f"{method} {path} HTTP/1.1\r\n{shared}{length}\r\n{body}".encode())
+    return encoded
 
 
 async def main(url: str, questions: str, offset: str, seconds: str, connections: str, *headers: str) -> None:
@@ -66,7 +66,7 @@ async def main(url: str, questions: str, offset: str, seconds: str, connections:
     host, _, port = urlsplit(url).netloc.rpartition(":")
     await asyncio.gather(*(client.run(host, int(port)) for _ in range(int(connections))))
     took = sorted(client.seconds)
-    found = {
+    result = {
         "requests": len(took),
         "seconds": time.perf_counter() - began,
         "p50": took[len(took) // 2],
@@ -74,7 +74,7 @@ async def main(url: str, questions: str, offset: str, seconds: str, connections:
         "bytes": client.bytes,
         "failed": client.failed,
     }
-    print(json.dumps(found))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -18,13 +18,13 @@ _PERIOD = 10_000
 
 
 @contextmanager
-def held_to(share: float, processes: Iterable[psutil.Process]) -> Iterator[bool]:
+def limited_to(share: float, processes: Iterable[psutil.Process]) -> Iterator[bool]:
     """Give each process its own group with this share of a core. False if this is not allowed here."""
     groups: list[Path] = []
-    held = list(processes)
+    limited = list(processes)
     try:
         try:
-            for process in held:
+            for process in limited:
                 groups.append(_group(f"sankofa-bench-{os.getpid()}-{process.pid}", share))
                 (groups[-1] / "cgroup.procs").write_text(str(process.pid))
         except OSError:
@@ -32,7 +32,7 @@ def held_to(share: float, processes: Iterable[psutil.Process]) -> Iterator[bool]
         else:
             yield True
     finally:
-        for process in held:
+        for process in limited:
             with suppress(OSError):
                 (_parent() / "cgroup.procs").write_text(str(process.pid))
         for group in groups:

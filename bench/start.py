@@ -64,7 +64,7 @@ def main() -> None:
 
 def _start(environment: dict[str, str], path: str, key: str) -> Start:
     port = free_port()
-    asked = f"GET {path} HTTP/1.1\r\nhost: {HOST}\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n".encode()
+    request = f"GET {path} HTTP/1.1\r\nhost: {HOST}\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n".encode()
     began = time.monotonic()
     process = subprocess.Popen(
         [SANKOFA, "serve", "--host", HOST, "--port", str(port)],
@@ -78,11 +78,11 @@ def _start(environment: dict[str, str], path: str, key: str) -> Start:
     )
     try:
         agent.start()
-        rows = _answered(port, asked) - began
+        rows = _answered(port, request) - began
         slowest = 0.0
         while agent.is_alive():
             sent = time.monotonic()
-            slowest = max(slowest, _answered(port, asked) - sent)
+            slowest = max(slowest, _answered(port, request) - sent)
             time.sleep(_AGAIN_SECONDS)
     finally:
         process.send_signal(signal.SIGTERM)

@@ -39,7 +39,7 @@ def main() -> None:
         client = running.enter_context(httpx.Client(base_url=f"http://{HOST}:{server.port}", headers=key))
         issuers = [row["service_id"] for row in client.get("/v1/issuers?limit=16").json()["data"]][:_ISSUERS]
         days = [date(2020, 1, 1) + timedelta(days=number % 2000) for number in range(_DAYS)]
-        asked = {
+        pages = {
             "home": ["/"],
             "company": [f"/company/{issuer}" for issuer in issuers],
             "a new day": [
@@ -51,7 +51,7 @@ def main() -> None:
         first = client.get("/")
         static = running.enter_context(commands.static(home, dict(first.headers)))
         print(f"load from {load_tool()}")
-        for name, addresses in asked.items():
+        for name, addresses in pages.items():
             sizes = [len(client.get(address).content) for address in addresses[:_ISSUERS]]
             size = sum(sizes) // len(sizes)
             page = Contender(name, server, [Question(address) for address in addresses], key)

@@ -118,7 +118,7 @@ def document(number: int, rows: int) -> bytes:
 
 def _periods(number: int, month: int, day: int, lag: int, parts: tuple[str, ...]) -> list[Period]:
     """The newest periods first, each filed some weeks after its end and again a year later."""
-    found = []
+    periods = []
     for year in range(2023, 2013, -1):
         year_end = date(year, month, day)
         for part in parts:
@@ -127,7 +127,7 @@ def _periods(number: int, month: int, day: int, lag: int, parts: tuple[str, ...]
             start = _months_before(end, 3 * length) + timedelta(days=1)
             filed, again = end + timedelta(days=lag), end + timedelta(days=lag + 364)
             form = "10-K" if quarters == 4 else "10-Q"
-            found.append(
+            periods.append(
                 Period(
                     start.isoformat(),
                     end.isoformat(),
@@ -141,7 +141,7 @@ def _periods(number: int, month: int, day: int, lag: int, parts: tuple[str, ...]
                     part,
                 )
             )
-    return found
+    return periods
 
 
 def _months_before(day: date, months: int) -> date:
@@ -219,8 +219,8 @@ def published_home(scale: Scale, *, fresh: bool = False) -> Path:
         shutil.rmtree(home)
     print(f"making {home.name}: ingest and publish, some minutes", flush=True)
     environment = environment_of(home)
-    given = [str(path) for path in files(scale)]
-    subprocess.run([SANKOFA, "ingest", "--strict", SOURCE, *given], env=environment, check=True)
+    paths = [str(path) for path in files(scale)]
+    subprocess.run([SANKOFA, "ingest", "--strict", SOURCE, *paths], env=environment, check=True)
     subprocess.run([SANKOFA, "publish"], env=environment, check=True)
     stamp.write_text(code)
     return home

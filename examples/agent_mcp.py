@@ -33,8 +33,8 @@ async def main(key: str, url: str) -> None:
         tools = (await client.list_tools()).tools
         print("tools:", ", ".join(sorted(tool.name for tool in tools)))
 
-        found = await call(client, "search_entities", query="gold fields")
-        best = found["data"][0]
+        hits = await call(client, "search_entities", query="gold fields")
+        best = hits["data"][0]
         print(f"found: {best['legal_name']} ({best['service_id']}), by {best['match']['on']}")
 
         for day in ("2013-12-31", "2021-07-31"):

@@ -40,9 +40,9 @@ def svg_chart(frame: pl.DataFrame) -> str:
     """The same as a picture."""
     width, height, step = 60 * frame.height + 20, 220, 60
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-size="10">']
-    for place, row in enumerate(frame.iter_rows(named=True)):
+    for position, row in enumerate(frame.iter_rows(named=True)):
         tall = round(row["buyer_hhi"] * 180)
-        left = 10 + place * step
+        left = 10 + position * step
         parts.append(f'<rect x="{left}" y="{190 - tall}" width="40" height="{tall}" fill="#2a6f6b"/>')
         parts.append(f'<text x="{left}" y="205">{row["quarter"]}</text>')
     return "\n".join([*parts, "</svg>", ""])

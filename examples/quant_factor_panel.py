@@ -38,11 +38,11 @@ def reported(client: Client) -> pl.DataFrame:
 
 def panel_on(facts: pl.DataFrame, day: date) -> pl.DataFrame:
     """The factors that could be computed on the day, standardised across issuers."""
-    known = facts.filter(pl.col("available_at") <= day)
-    look_ahead_check(known, day)  # raises LookAhead if the line above is forgotten
+    public = facts.filter(pl.col("available_at") <= day)
+    look_ahead_check(public, day)  # raises LookAhead if the line above is forgotten
     years = (
         # several concepts of a source may stand for one line item: the first one served counts
-        known.unique(["issuer", "period_end", "line_item"], keep="first", maintain_order=True)
+        public.unique(["issuer", "period_end", "line_item"], keep="first", maintain_order=True)
         .pivot(on="line_item", on_columns=FIGURES, index=["issuer", "period_end"], values="value_reported")
         .drop_nulls()
         .sort("issuer", "period_end")

@@ -41,53 +41,53 @@ _TEXT = re.compile(r'(?:\.text|\btext)\(\s*"((?:[^"\\]|\\.)*)"')
 
 
 def messages() -> list[str]:
-    wanted = {*OTHERS, *SERIES.read_text(encoding="utf-8").splitlines()}
+    texts = {*OTHERS, *SERIES.read_text(encoding="utf-8").splitlines()}
     for template in sorted((WEB / "templates").glob("*.html")):
         content = io.BytesIO(template.read_bytes())
         for _, message, _, _ in extract("jinja2.ext:babel_extract", content, keywords={"_": None}):
-            wanted.add(message if isinstance(message, str) else message[0])
+            texts.add(message if isinstance(message, str) else message[0])
     for module in sorted(WEB.rglob("*.py")):
-        wanted.update(_TEXT.findall(module.read_text(encoding="utf-8")))
+        texts.update(_TEXT.findall(module.read_text(encoding="utf-8")))
     from sankofa.derive.metrics.contract import metrics
     from sankofa.derive.signals.contract import panels
     from sankofa.model import errors
     from sankofa.web.languages import CODES, LABELS, UNITS
     from sankofa.web.pages.home import HEADLINES
 
-    wanted.update(HEADLINES.values())
-    wanted.update(metric.summary for metric in metrics())
-    wanted.update(panel.summary for panel in panels().values())
+    texts.update(HEADLINES.values())
+    texts.update(metric.summary for metric in metrics())
+    texts.update(panel.summary for panel in panels().values())
 
-    wanted.update(LABELS.values(), UNITS, CODES)
-    wanted.update(problem.title for problem in errors.Problem.__subclasses__())
-    return sorted(wanted)
+    texts.update(LABELS.values(), UNITS, CODES)
+    texts.update(problem.title for problem in errors.Problem.__subclasses__())
+    return sorted(texts)
 
 
 def main() -> int:
-    wanted = messages()
+    texts = messages()
     failed = False
     for language in LANGUAGES:
         path = LOCALE / f"{language}.po"
-        known: dict[str, str] = {}
+        translated: dict[str, str] = {}
         if path.exists():
             with path.open("rb") as stream:
-                known = {str(m.id): str(m.string) for m in read_po(stream, locale=language) if m.id}
-        missing = [message for message in wanted if not known.get(message)]
-        gone = sorted(known.keys() - set(wanted))
+                translated = {str(m.id): str(m.string) for m in read_po(stream, locale=language) if m.id}
+        missing = [message for message in texts if not translated.get(message)]
+        unused = sorted(translated.keys() - set(texts))
         if "--check" in sys.argv:
             for message in missing:
                 sys.stdout.write(f"{language}: shown in English, not translated yet: {message}\n")
-            for message in gone:
+            for message in unused:
                 sys.stdout.write(f"{language}: no longer used: {message}\n")
-            failed = failed or bool(gone)
+            failed = failed or bool(unused)
             continue
         catalogue = Catalog(locale=language, charset="utf-8", fuzzy=False, header_comment="")
-        for message in wanted:
-            catalogue.add(message, known.get(message, ""))
+        for message in texts:
+            catalogue.add(message, translated.get(message, ""))
         buffer = io.BytesIO()
         write_po(buffer, catalogue, width=110, omit_header=True, sort_output=True)
         path.write_bytes(buffer.getvalue())
-        sys.stdout.write(f"{language}: {len(wanted)} messages, {len(missing)} to translate\n")
+        sys.stdout.write(f"{language}: {len(texts)} messages, {len(missing)} to translate\n")
     return 1 if failed else 0
 
 

@@ -42,11 +42,11 @@ class Words:
     """The enumerations of parameters, each under a name of its own."""
 
     def __init__(self) -> None:
-        self.named: dict[str, tuple[str, ...]] = {}
+        self.literals: dict[str, tuple[str, ...]] = {}
 
     def name(self, operation: str, parameter: str, words: tuple[str, ...]) -> str:
         for name in (_camel(parameter), _camel(f"{_noun(operation)}_{parameter}")):
-            if self.named.setdefault(name, words) == words:
+            if self.literals.setdefault(name, words) == words:
                 return name
         raise ValueError(f"{operation}: {parameter} has no name of its own")
 
@@ -54,14 +54,14 @@ class Words:
 def modules() -> dict[str, str]:
     """Every generated module by the name of its file."""
     paths = describe(Settings())["paths"]
-    asked = {
+    parameters = {
         operation.name: [
             p for p in paths[operation.path]["get"]["parameters"] if p["name"] != "format"
         ]  # which the client chooses by `Accept`
         for operation in endpoints()
     }
     words = Words()
-    signatures = {o.name: _signature(o.name, asked[o.name], words) for o in endpoints()}
+    signatures = {o.name: _signature(o.name, parameters[o.name], words) for o in endpoints()}
     texts = {
         "rows.py": _rows(words),
         "methods.py": _methods(signatures),
@@ -81,7 +81,7 @@ def _rows(words: Words) -> str:
         "from decimal import Decimal\nfrom typing import Annotated, Any, Literal, TypedDict",
         _KINDS_OF_VALUES,
     ]
-    literals = {name: _literal(taken) for name, taken in sorted(words.named.items())}
+    literals = {name: _literal(words_) for name, words_ in sorted(words.literals.items())}
     parts.append("\n".join(f"{name} = {literal}" for name, literal in literals.items()))
     written: dict[str, str] = {}
     for operation in endpoints():
@@ -170,14 +170,15 @@ def _signature(operation: str, parameters: list[dict[str, Any]], words: Words) -
     return [
         (
             _argument(p["name"]),
-            _taken(operation, p, words) + ("" if p["required"] or "default" in p["schema"] else " | None"),
+            _python_type(operation, p, words)
+            + ("" if p["required"] or "default" in p["schema"] else " | None"),
             "" if p["required"] else repr(p["schema"].get("default")),
         )
         for p in parameters
     ]
 
 
-def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
+def _python_type(operation: str, parameter: dict[str, Any], words: Words) -> str:
     schema = parameter["schema"]
     if "enum" in schema:
         return f"rows.{words.name(operation, parameter['name'], tuple(schema['enum']))}"
@@ -213,15 +214,15 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
 
 def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> str:
     name, has_pages = operation.name, _has_pages(signature)
-    taken = [*signature, ("all", "bool", "False")] if has_pages else signature
+    parameters = [*signature, ("all", "bool", "False")] if has_pages else signature
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
-    told = [repr(one) for one in (operation.path, *operation.members)]
-    told += [] if operation.rows_under == "data" else [f"rows_under={operation.rows_under!r}"]
+    options = [repr(one) for one in (operation.path, *operation.members)]
+    options += [] if operation.rows_under == "data" else [f"rows_under={operation.rows_under!r}"]
     return indent(
-        f"@asks({', '.join(told)})\n"
-        f"def {name}(self, {_arguments(taken)}) -> Answer[rows.{_rows_of(operation)}]:\n"
+        f"@asks({', '.join(options)})\n"
+        f"def {name}(self, {_arguments(parameters)}) -> Answer[rows.{_rows_of(operation)}]:\n"
         f"{_docstring(doc)}",
         "    ",
     )
@@ -298,13 +299,13 @@ def _formatted(text: str) -> str:
 @click.command(help=__doc__)
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when modules are stale.")
 def main(check: bool) -> None:
-    found = stale()
+    outdated = stale()
     if check:
-        if found:
-            raise click.ClickException(f"sankofa.client is stale ({', '.join(found)}): run `make docs`")
+        if outdated:
+            raise click.ClickException(f"sankofa.client is stale ({', '.join(outdated)}): run `make docs`")
         return
     due = modules()
-    for name in found:
+    for name in outdated:
         (FOLDER / name).write_text(due[name])
         click.echo(f"wrote src/sankofa/client/{name}", file=sys.stderr)
 

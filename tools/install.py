@@ -29,16 +29,16 @@ _AS_UV_CALLS_THEM = {
 
 
 def main() -> int:
-    (wanted,) = sys.argv[1:]
-    asked = _EDITABLE if wanted == "--editable" else (*_LOCKED, wanted)
+    (target,) = sys.argv[1:]
+    arguments = _EDITABLE if target == "--editable" else (*_LOCKED, target)
     if not _has_pip() and _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
         _ensure_pip()  # no pip outside, or an old one
     if _has_uv() or not _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
         _ensure_pip()
-        where = {} if asked is _EDITABLE else _where_pip_looks()
-        if not _run([*_uv(), *asked], where, quietly=True):
+        where = {} if arguments is _EDITABLE else _where_pip_looks()
+        if not _run([*_uv(), *arguments], where, quietly=True):
             return 0
-    return _run([*_pip(), *_QUIETLY, *asked])
+    return _run([*_pip(), *_QUIETLY, *arguments])
 
 
 def _pip() -> list[str]:
@@ -76,7 +76,7 @@ def _where_pip_looks() -> dict[str, str]:
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     ).stdout
-    told = {
+    options = {
         "UV_HTTP_TIMEOUT": "60",
         "UV_SYSTEM_CERTS": "true",
         "UV_INDEX_STRATEGY": "unsafe-best-match",  # each may have a file, as with pip, because digests decide
@@ -85,8 +85,8 @@ def _where_pip_looks() -> dict[str, str]:
         name, _, value = line.partition("=")
         option = name.rpartition(".")[2]
         if variable := _AS_UV_CALLS_THEM.get(option):
-            told[variable] = " ".join(value.strip("'\"").replace("\\n", " ").split())
-    return told
+            options[variable] = " ".join(value.strip("'\"").replace("\\n", " ").split())
+    return options
 
 
 def _run(command: list[str], settings: dict[str, str] | None = None, *, quietly: bool = False) -> int:

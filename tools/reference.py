@@ -66,8 +66,8 @@ def stale(folder: Path = FOLDER) -> list[str]:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when pages are stale.")
 def main(check: bool) -> None:
     if check:
-        if found := stale():
-            raise click.ClickException(f"docs/reference is stale ({', '.join(found)}): run `make docs`")
+        if outdated := stale():
+            raise click.ClickException(f"docs/reference is stale ({', '.join(outdated)}): run `make docs`")
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
     due = pages()

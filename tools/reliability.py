@@ -49,12 +49,18 @@ def table(lines: list[Line]) -> str:
     for line in lines:
         test = _parts(line["test"])
         what = test["test"].replace("_", " ") + (f" ({test['case']})" if test["case"] else "")
-        came = [f"{outcome}: {count:,}" for outcome, count in line["outcomes"].items()]
-        came += [f"{name}: {value:g}" for name, value in line["figures"].items()]
+        outcomes = [f"{outcome}: {count:,}" for outcome, count in line["outcomes"].items()]
+        outcomes += [f"{name}: {value:g}" for name, value in line["figures"].items()]
         if not line["passed"]:
-            came.insert(0, "**FAILED**")
+            outcomes.insert(0, "**FAILED**")
         seed = f"`{line['seed']}`"
-        cells = (what, f"{line['tries']:,}", "; ".join(came), seed, f"{line['day']}, {line['seconds']:.0f} s")
+        cells = (
+            what,
+            f"{line['tries']:,}",
+            "; ".join(outcomes),
+            seed,
+            f"{line['day']}, {line['seconds']:.0f} s",
+        )
         rows.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
     return "\n".join(rows) + "\n"
 

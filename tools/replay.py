@@ -81,8 +81,8 @@ def run_at(instant: str, arguments: list[str]) -> None:
     time.time = now.timestamp
 
     class Still(datetime, metaclass=_Still):
-        def __new__(cls, *parts: Any, **named: Any) -> datetime:  # type: ignore[misc]
-            return datetime(*parts, **named)  # noqa: DTZ001 - as it is told
+        def __new__(cls, *parts: Any, **keywords: Any) -> datetime:  # type: ignore[misc]
+            return datetime(*parts, **keywords)  # noqa: DTZ001 - as it is told
 
         @classmethod
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
@@ -187,9 +187,9 @@ def fill_real(world: World, data: Path) -> None:
         for folder, country in tenders
     ]
     (world.home / "sources.toml").write_text("\n".join(sources))
-    given = [*REAL, *((f"real-{folder.replace('.', '-')}", f"ocds/{folder}") for folder, _ in tenders)]
-    there = [(source, data / path) for source, path in given if (data / path).exists()]
-    for path in sorted({data / path for _, path in given} - {path for _, path in there}):
+    inputs = [*REAL, *((f"real-{folder.replace('.', '-')}", f"ocds/{folder}") for folder, _ in tenders)]
+    there = [(source, data / path) for source, path in inputs if (data / path).exists()]
+    for path in sorted({data / path for _, path in inputs} - {path for _, path in there}):
         click.echo(f"NOT RECORDED: no {path}", err=True)
     for half in (there[::2], there[1::2]):
         for source, path in half:

@@ -89,8 +89,8 @@ class Asker:
         method, path, query, headers, content = question
         sent = [(n, self.keys.get(v, v) if n == "x-api-key" else v) for n, v in headers]
         got = self.http.request(method, path, params=list(query), headers=sent, content=content)
-        told = {name: got.headers[name] for name in HEADERS if name in got.headers}
-        answer = Answer(got.status_code, told, got.content)
+        fields = {name: got.headers[name] for name in HEADERS if name in got.headers}
+        answer = Answer(got.status_code, fields, got.content)
         self.record(question.name, answer, got.headers.get("x-request-id", "-"), str(self.http.base_url))
         return answer
 
@@ -107,19 +107,19 @@ class Asker:
 
     def pages(self, most: int = 4) -> None:
         """Follow cursor after cursor."""
-        walks = [("/v1/tenders", {"country": country, "limit": "7"}) for country in ("ZA", "KE", "MD", "NG")]
+        lists = [("/v1/tenders", {"country": country, "limit": "7"}) for country in ("ZA", "KE", "MD", "NG")]
         for dataset in ("tenders", "fundamentals", "entities", "macro-series"):
             for since in self.editions:
-                walks.append(("/v1/changes", {"since": since, "dataset": dataset, "limit": "7"}))
-        for path, query in walks:
+                lists.append(("/v1/changes", {"since": since, "dataset": dataset, "limit": "7"}))
+        for path, query in lists:
             cursor: dict[str, str] = {}
             for page in range(most):
                 headers = (("x-api-key", "professional"), ("x-page", str(page)))
                 answer = self.ask(Question("GET", path, tuple({**query, **cursor}.items()), headers))
-                found = json.loads(answer.body).get("next_cursor") if answer.status == 200 else None
-                if found is None:
+                next_cursor = json.loads(answer.body).get("next_cursor") if answer.status == 200 else None
+                if next_cursor is None:
                     break
-                cursor = {"cursor": found}
+                cursor = {"cursor": next_cursor}
 
     def files(self) -> None:
         """Every Parquet file, whole and in parts."""
@@ -160,8 +160,8 @@ class Asker:
     def _registrants(self) -> list[str]:
         """The organisations of this world with a CIK, as the SEC's API writes it."""
         headers = {"x-api-key": self.keys["professional"]}
-        found = self.http.get("/sec/files/company_tickers.json", headers=headers).json()
-        return sorted({f"CIK{row['cik_str']:010d}" for row in found.values()})
+        tickers = self.http.get("/sec/files/company_tickers.json", headers=headers).json()
+        return sorted({f"CIK{row['cik_str']:010d}" for row in tickers.values()})
 
     def tools(self, each: int) -> None:
         """Every MCP tool, by messages that need no session."""
@@ -209,8 +209,8 @@ class Asker:
             yield Question("GET", target, tuple(chosen.items()), headers)
 
     def _all(self, name: str, schema: dict[str, Any]) -> list[str]:
-        known = [*map(str, schema.get("enum", [])), *self.values.get(name, [])]
-        return [*known, "nonsense", ""] if known else ["nonsense", ""]
+        values = [*map(str, schema.get("enum", [])), *self.values.get(name, [])]
+        return [*values, "nonsense", ""] if values else ["nonsense", ""]
 
     def _value(self, name: str, schema: dict[str, Any]) -> str:
         values = self._all(name, schema)
@@ -218,11 +218,11 @@ class Asker:
 
     def _ids(self) -> list[str]:
         """Organisations of this world, besides those that no world has."""
-        found: dict[str, None] = {}
+        ids_: dict[str, None] = {}
         for path in ("/v1/screen?metric=net_margin&limit=15", "/v1/tender-parties?limit=40"):
             body = self.http.get(path, headers={"x-api-key": self.keys["professional"]}).json()
-            found |= {row["service_id"]: None for row in body.get("data", []) if row.get("service_id")}
-        ids = list(found)[:24]
+            ids_ |= {row["service_id"]: None for row in body.get("data", []) if row.get("service_id")}
+        ids = list(ids_)[:24]
         return [*ids, *(one.lower() for one in ids[:1]), "DC000000000000000000000000"]
 
 

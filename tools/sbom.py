@@ -67,20 +67,20 @@ class Package(NamedTuple):
 
 def packages() -> list[Package]:
     """Every locked distribution of the runtime and its drivers."""
-    found: list[Package] = []
+    locked: list[Package] = []
     for name in ("extras.txt", "xbrl.txt"):
         for line in (_ROOT / "requirements" / name).read_text().splitlines():
             if match := _REQUIREMENT.match(line):
-                found.append(Package(match[1], match[2], (), _licence(match[1])))
-            elif (digest := _DIGEST.search(line)) and found:
-                found[-1] = found[-1]._replace(digests=(*found[-1].digests, digest[1]))
-    return sorted({(package.name, package.version): package for package in found}.values())
+                locked.append(Package(match[1], match[2], (), _licence(match[1])))
+            elif (digest := _DIGEST.search(line)) and locked:
+                locked[-1] = locked[-1]._replace(digests=(*locked[-1].digests, digest[1]))
+    return sorted({(package.name, package.version): package for package in locked}.values())
 
 
-def refused(found: list[Package]) -> list[str]:
+def refused(locked: list[Package]) -> list[str]:
     """The reasons for refusal, a line each."""
     lines = []
-    for package in found:
+    for package in locked:
         if not package.digests:
             lines.append(f"{package.name}: locked without a digest")
         if not package.licence and package.name not in _ELSEWHERE:
@@ -92,7 +92,7 @@ def refused(found: list[Package]) -> list[str]:
     return lines
 
 
-def sbom(found: list[Package]) -> dict[str, Any]:
+def sbom(locked: list[Package]) -> dict[str, Any]:
     """A CycloneDX 1.6 document; the same packages give the same document."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
     own = {
@@ -102,14 +102,14 @@ def sbom(found: list[Package]) -> dict[str, Any]:
         "version": project["version"],
         "licenses": [{"license": {"id": project["license"]}}],
     }
-    content = json.dumps([[*package] for package in found])
+    content = json.dumps([[*package] for package in locked])
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}",
         "version": 1,
         "metadata": {"component": own},
-        "components": [_component(package) for package in found],
+        "components": [_component(package) for package in locked],
     }
 
 
@@ -119,9 +119,9 @@ def _licence_or_why_none(package: Package) -> str:
     return package.licence if elsewhere is None else f"not installed: {elsewhere} only"
 
 
-def page(found: list[Package]) -> str:
+def page(locked: list[Package]) -> str:
     """docs/explanation/licences.md."""
-    rows = [f"| {p.name} | {p.version} | {_licence_or_why_none(p)} |" for p in found]
+    rows = [f"| {p.name} | {p.version} | {_licence_or_why_none(p)} |" for p in locked]
     return "\n".join(
         [
             "# Licences of what the service is installed with",
@@ -185,15 +185,15 @@ def _licence(name: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    found = packages()
-    complaints = refused(found)
+    locked = packages()
+    complaints = refused(locked)
     if "--check" in arguments:
-        if not PAGE.exists() or PAGE.read_text() != page(found):
+        if not PAGE.exists() or PAGE.read_text() != page(locked):
             complaints.append(f"{PAGE.relative_to(_ROOT)} is stale: make sbom")
     else:
         SBOM.parent.mkdir(exist_ok=True)
-        SBOM.write_text(json.dumps(sbom(found), indent=1) + "\n")
-        PAGE.write_text(page(found))
+        SBOM.write_text(json.dumps(sbom(locked), indent=1) + "\n")
+        PAGE.write_text(page(locked))
     for line in complaints:
         print(line, file=sys.stderr)  # noqa: T201 - a command prints
     return 1 if complaints else 0

@@ -19,7 +19,7 @@ import holidays
 
 PATH = Path(__file__).parents[1] / "src/sankofa/model/sessions.toml"
 FIRST, LAST = date(1990, 1, 1), date(2028, 12, 31)
-_LEFT_OUT = (
+_EXCLUDED = (
     *("24/5", "24/7", "us_futures", "CMES", "IEPA", "XCBF"),  # no stock exchanges
     *("ASEX", "XBEL", "XBSE", "XCYS", "XTAE"),  # exchange-calendars 4.13 cannot compute them with pandas 3
 )
@@ -64,7 +64,7 @@ def table() -> str:
         "# `unsure` has estimated holidays, which follow the moon, and the day before and after each.",
     ]
     for mic in sorted({*exchange_calendars.get_calendar_names(include_aliases=False), *MARKETS}):
-        if mic not in _LEFT_OUT:
+        if mic not in _EXCLUDED:
             lines += ["", f"[{mic}]", *(_market(mic) if mic in MARKETS else _calendar(mic))]
     return "\n".join(lines) + "\n"
 

@@ -38,8 +38,8 @@ def datasette(facts: Path, question: str) -> AbstractContextManager[Server]:
     On one core a thread pool only costs: the default of three takes an eighth of its processor time.
     """
     metadata = facts.with_suffix(".metadata.json")
-    named = question % ((":service_id",) + (":day",) * 3)
-    metadata.write_text(json.dumps({"databases": {facts.stem: {"queries": {"known": {"sql": named}}}}}))
+    sql = question % ((":service_id",) + (":day",) * 3)
+    metadata.write_text(json.dumps({"databases": {facts.stem: {"queries": {"known": {"sql": sql}}}}}))
     chosen = {
         "num_sql_threads": 0,
         "max_returned_rows": 2000,
@@ -61,12 +61,12 @@ def datasette(facts: Path, question: str) -> AbstractContextManager[Server]:
 
 def fastapi(facts: Path, question: str, columns: Sequence[str]) -> AbstractContextManager[Server]:
     """FastAPI with a response model over SQLite, or with a DuckDB query per request, on uvloop."""
-    known = {"FACTS": str(facts), "QUESTION": question, "COLUMNS_OF_FACTS": " ".join(columns)}
+    environment = {"FACTS": str(facts), "QUESTION": question, "COLUMNS_OF_FACTS": " ".join(columns)}
     options = ["--no-access-log", "--loop", "uvloop", "--http", "httptools"]
     app = ["--app-dir", str(Path(__file__).parent), "fastapi_app:app"]
     return serving(
         lambda port: [str(PEERS / "uvicorn"), "--host", HOST, "--port", str(port), *options, *app],
-        os.environ | known,
+        os.environ | environment,
         ready="/openapi.json",
     )
 

@@ -26,7 +26,7 @@ _COLUMNS = (
     "subject, concept, unit, period_end, period_start, available_at, document, value, location, capture_id"
 )
 _FACTS = """
-    told AS (
+    reported AS (
         SELECT *, lag(value) OVER (
             PARTITION BY subject, concept, unit, period_end, period_start ORDER BY available_at, document
         ) AS before
@@ -46,7 +46,7 @@ _FACTS = """
                 available_at := max(available_at),
                 capture_id := arg_max(capture_id, (available_at, document))
             ) AS figure
-        FROM told WHERE before IS NULL OR before <> value
+        FROM reported WHERE before IS NULL OR before <> value
         GROUP BY subject, concept, unit, period_end, period_start
     ),
     years AS (
@@ -55,7 +55,7 @@ _FACTS = """
     ),
     mapped AS (
         SELECT subject, period_end, any_value(published) AS published,
-            map(list(concept), list(figure)) AS told
+            map(list(concept), list(figure)) AS figures
         FROM facts JOIN years USING (subject, period_end) GROUP BY subject, period_end
     ),
     inputs AS (SELECT subject, period_end, published, {pivot} FROM mapped),
@@ -74,12 +74,12 @@ _FACTS = """
 
 def main() -> None:
     what, home = sys.argv[1], Path(sys.argv[2])
-    given = json.load(sys.stdin)
+    task = json.load(sys.stdin)
     database = duckdb.connect(":memory:" if what == "screen" else str(home / "peer.duckdb"))
     database.execute("SET threads = 1")
     _load(database, home)
-    query = _query(given["formulas"], given["candidates"])
-    print(json.dumps(derive(database, query) if what == "derive" else screen(database, query, given)))
+    query = _query(task["formulas"], task["candidates"])
+    print(json.dumps(derive(database, query) if what == "derive" else screen(database, query, task)))
 
 
 def derive(database: duckdb.DuckDBPyConnection, query: str) -> dict[str, float]:
@@ -91,7 +91,7 @@ def derive(database: duckdb.DuckDBPyConnection, query: str) -> dict[str, float]:
     return {"rows": rows, "cpu": spent, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 
 
-def screen(database: duckdb.DuckDBPyConnection, query: str, given: dict[str, Any]) -> dict[str, float]:
+def screen(database: duckdb.DuckDBPyConnection, query: str, task: dict[str, Any]) -> dict[str, float]:
     columns = "subject, metric, period_end, published, value, first, until"
     database.execute(f"CREATE TABLE derived AS SELECT {columns} FROM ({query}) WHERE reason IS NULL")
     database.execute("CREATE TABLE listed AS SELECT * FROM derived ORDER BY metric, published")
@@ -101,25 +101,25 @@ def screen(database: duckdb.DuckDBPyConnection, query: str, given: dict[str, Any
             FROM listed WHERE metric = ? AND published <= ?::DATE GROUP BY subject
         ) WHERE first <= ?::DATE ORDER BY value DESC LIMIT 50
     """
-    for (metric, day), expected in zip(given["asked"], given["expected"], strict=False):
-        found = [value for _, value in database.execute(question, [metric, day, day]).fetchall()]
-        if len(found) != len(expected) or any(
-            abs(a / b - 1) > 1e-9 for a, b in zip(found, expected, strict=True)
+    for (metric, day), expected in zip(task["questions"], task["expected"], strict=False):
+        values = [value for _, value in database.execute(question, [metric, day, day]).fetchall()]
+        if len(values) != len(expected) or any(
+            abs(a / b - 1) > 1e-9 for a, b in zip(values, expected, strict=True)
         ):
             raise SystemExit(f"DuckDB answers otherwise to {metric} on {day}")
-    asked = given["asked"][:200]
+    repeated = task["questions"][:200]
     began = time.process_time()
-    for metric, day in asked:
+    for metric, day in repeated:
         database.execute(question, [metric, day, day]).fetchall()
-    return {"cpu": (time.process_time() - began) / len(asked)}
+    return {"cpu": (time.process_time() - began) / len(repeated)}
 
 
 def _query(formulas: dict[str, str], candidates: dict[str, list[str]]) -> str:
     """Every metric as its page writes it, over one pivot of the facts."""
     pivot = []
     for item, concepts in candidates.items():
-        taken = ", ".join(f"told['{c}']" for c in concepts)
-        pivot.append(f"coalesce({taken}) AS {item}")
+        columns = ", ".join(f"figures['{c}']" for c in concepts)
+        pivot.append(f"coalesce({columns}) AS {item}")
     prior = [f"p.{item} AS prior_{item}" for item in candidates]
     parts = [_part(slug, formula) for slug, formula in formulas.items()]
     facts = _FACTS.format(pivot=", ".join(pivot), prior=", ".join(prior))

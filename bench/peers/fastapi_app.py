@@ -32,9 +32,9 @@ def _duckdb() -> Callable[[Sequence[str]], list[dict[str, Any]]]:
     database = duckdb.connect(_FACTS, read_only=True, config={"threads": 1})
 
     def rows(values: Sequence[str]) -> list[dict[str, Any]]:
-        found = database.execute(_QUESTION, list(values))
-        names = [column[0] for column in found.description]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        result = database.execute(_QUESTION, list(values))
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     return rows
 

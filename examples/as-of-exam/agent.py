@@ -74,9 +74,10 @@ class Agent:
             return None
         kind = "income" if item in INCOME else "balance"
         rows = await self._call("get_statement", service_id=company, period_type="FY", kind=kind)
-        named = item, end, unit
+        identity = item, end, unit
         return next(
-            (r["value_reported"] for r in rows if (r["line_item"], r["period_end"], r["unit"]) == named), None
+            (r["value_reported"] for r in rows if (r["line_item"], r["period_end"], r["unit"]) == identity),
+            None,
         )
 
     async def _metric(self, metric: str, name: str) -> str | None:
@@ -124,11 +125,11 @@ def main() -> None:
     parser.add_argument("--url", default="http://127.0.0.1:8000")
     parser.add_argument("--without-the-day", action="store_true", help="Ask /mcp instead of /at/DAY/mcp.")
     parser.add_argument("--answers", type=Path, help="Also write the answers to this file.")
-    given = parser.parse_args()
-    answers = asyncio.run(sit(given.key, given.url, locked=not given.without_the_day))
-    if given.answers:
+    options = parser.parse_args()
+    answers = asyncio.run(sit(options.key, options.url, locked=not options.without_the_day))
+    if options.answers:
         lines = [json.dumps({"id": number, "answer": answers[number]}) for number in sorted(answers)]
-        given.answers.write_text("\n".join(lines) + "\n")
+        options.answers.write_text("\n".join(lines) + "\n")
     score = runpy.run_path(str(QUESTIONS.with_name("score.py")))
     score["show"](*score["score"](answers))
 

@@ -36,7 +36,7 @@ class Source:
 
 
 def figure(
-    source: Source, chance: random.Random, issuers: list[dict[str, Any]], *, known: bool
+    source: Source, chance: random.Random, issuers: list[dict[str, Any]], *, is_public: bool
 ) -> Question | None:
     """A figure that was restated, on a day before or after; or one that was not public yet."""
     issuer = chance.choice(issuers)
@@ -48,21 +48,21 @@ def figure(
     one = chance.choice(years)
     end = one["period_end"]
     first = date.fromisoformat(one["available_before"])
-    if known:
+    if is_public:
         changed = date.fromisoformat(one["available_at"])
         day = first + timedelta(days=chance.randrange(max((changed - first).days, 1)))
     else:
         day = first - timedelta(days=chance.randrange(1, 60))
-    shown = source.rows(f"/v1/statements/{issuer['service_id']}", as_of=day, period_type="FY")
-    named = item, end, one["unit"]
-    row = next((r for r in shown if (r["line_item"], r["period_end"], r["unit"]) == named), None)
-    if (row is not None) != known:
+    statement = source.rows(f"/v1/statements/{issuer['service_id']}", as_of=day, period_type="FY")
+    identity = item, end, one["unit"]
+    row = next((r for r in statement if (r["line_item"], r["period_end"], r["unit"]) == identity), None)
+    if (row is not None) != is_public:
         return None
-    asked = f"what {item} in {one['unit']} had {issuer['legal_name']} reported for the year ended {end}?"
+    question = f"what {item} in {one['unit']} had {issuer['legal_name']} reported for the year ended {end}?"
     return {
-        "kind": "figure" if known else "absence",
+        "kind": "figure" if is_public else "absence",
         "day": str(day),
-        "question": f"On {day}, {asked}",
+        "question": f"On {day}, {question}",
         "answer": row["value_reported"] if row else UNKNOWN,
     }
 
@@ -153,21 +153,21 @@ def questions(source: Source) -> Iterator[Question]:
     )
     processes.sort()
     make: dict[str, Callable[[], Question | None]] = {
-        "figure": lambda: figure(source, chance, issuers, known=True),
+        "figure": lambda: figure(source, chance, issuers, is_public=True),
         "metric": lambda: metric(source, chance, issuers),
         "series": lambda: series(source, chance, keys),
         "tender": lambda: tender(source, chance, processes),
         "identifier": lambda: identifier(source, chance, issuers),
-        "absence": lambda: figure(source, chance, issuers, known=False),
+        "absence": lambda: figure(source, chance, issuers, is_public=False),
     }
-    asked: set[str] = set()
+    used: set[str] = set()
     for kind, count in COUNTS.items():
-        left = count
-        while left:
+        remaining = count
+        while remaining:
             one = make[kind]()
-            if one is not None and one["question"] not in asked:
-                asked.add(one["question"])
-                left -= 1
+            if one is not None and one["question"] not in used:
+                used.add(one["question"])
+                remaining -= 1
                 yield one
 
 

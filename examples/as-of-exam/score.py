@@ -18,26 +18,26 @@ QUESTIONS = Path(__file__).with_name("questions.jsonl")
 
 def score(answers: Mapping[int, str]) -> tuple[Counter[str], Counter[str]]:
     """How many questions of each kind there are, and how many were answered right."""
-    asked: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for line in QUESTIONS.read_text().splitlines():
         one = json.loads(line)
-        asked[one["kind"]] += 1
+        total[one["kind"]] += 1
         right[one["kind"]] += is_right(answers.get(one["id"], ""), one["answer"])
-    return asked, right
+    return total, right
 
 
-def is_right(given: str, expected: str) -> bool:
+def is_right(answer: str, expected: str) -> bool:
     try:
-        return Decimal(given.replace(",", "")) == Decimal(expected)
+        return Decimal(answer.replace(",", "")) == Decimal(expected)
     except InvalidOperation:
-        return given.strip().rstrip(".").casefold() == expected.casefold()
+        return answer.strip().rstrip(".").casefold() == expected.casefold()
 
 
-def show(asked: Counter[str], right: Counter[str]) -> None:
-    for kind, count in asked.items():
+def show(total: Counter[str], right: Counter[str]) -> None:
+    for kind, count in total.items():
         print(f"{kind:12} {right[kind]:4} of {count}")
-    print(f"{'all':12} {sum(right.values()):4} of {sum(asked.values())}")
+    print(f"{'all':12} {sum(right.values()):4} of {sum(total.values())}")
 
 
 def main(file: str) -> None:

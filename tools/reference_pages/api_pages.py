@@ -16,7 +16,7 @@ from sankofa.operations.contract import Operation, Parameter, operations
 from sankofa.rest.openapi import describe
 from sankofa.rest.pages import problems
 from sankofa.settings import Settings
-from tools.reference_pages.markdown import code, member_row, page, schema_text, shown, table
+from tools.reference_pages.markdown import code, default_text, member_row, page, schema_text, table
 
 _SURFACES: Final = {
     sankofa.mcp.exchange.__name__: "MCP",
@@ -77,8 +77,8 @@ def _operation(operation: Operation) -> Iterator[str]:
     yield "\n\n".join(filter(None, (operation.summary, operation.description)))
     yield f"Errors of its own: {errors}."
     yield "### Parameters of " + operation.name
-    taken = [_parameter(operation, p) for p in operation.parameters.values()]
-    yield table(("name", "in", "takes", "default", "meaning"), taken)
+    parameters = [_parameter(operation, p) for p in operation.parameters.values()]
+    yield table(("name", "in", "takes", "default", "meaning"), parameters)
     yield "### Envelope of " + operation.name
     members = envelope_of(operation, *({"type": row.__name__} for row in operation.shapes))["properties"]
     yield table(("member", "type", "meaning"), [member_row(name, schema) for name, schema in members.items()])
@@ -98,15 +98,15 @@ def _operation(operation: Operation) -> Iterator[str]:
 
 def _parameter(operation: Operation, parameter: Parameter) -> tuple[str, ...]:
     schema = parameter.kind.schema()
-    place = "path" if parameter.in_path else "query"
-    default = "required" if parameter.required else shown(parameter.default)
+    location = "path" if parameter.in_path else "query"
+    default = "required" if parameter.required else default_text(parameter.default)
     name = code(parameter.name)
     tool_name = operation.tool_names.get(parameter.name)
     if tool_name:
         name += f" (tool: {code(tool_name)})"
     return (
         name,
-        "tool only" if not operation.path else place,
+        "tool only" if not operation.path else location,
         schema_text(schema),
         default,
         parameter.description,
@@ -147,12 +147,12 @@ def _licensed_files() -> str:
 def _sample(problem: type[Problem]) -> Problem:
     """An instance made of placeholders, to read what its class adds."""
     signature = inspect.signature(problem)
-    given = {
+    placeholders = {
         name: 1 if parameter.annotation is int else "x"
         for name, parameter in signature.parameters.items()
         if parameter.default is inspect.Parameter.empty
     }
-    return problem(**given)  # type: ignore[arg-type]  # each class has a signature of its own
+    return problem(**placeholders)  # type: ignore[arg-type]  # each class has a signature of its own
 
 
 def _headers(problem: type[Problem]) -> list[str]:

@@ -18,15 +18,19 @@ from sankofa.model.provenance import LICENSE_CLASSES, SKUS
 from sankofa.operations.answers import row_schema
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source, load_sources
-from tools.reference_pages.markdown import code, code_lines, member_row, page, shown, table
+from tools.reference_pages.markdown import code, code_lines, default_text, member_row, page, table
 
 _NO_HOME: Final = Path(__file__).parent
 """A folder without sources of its own."""
 
 
 def sources_page() -> str:
-    kept = [
-        (code(field.name), code(_type_name(field.type)), "yes" if field.required else shown(field.default))
+    fields = [
+        (
+            code(field.name),
+            code(_type_name(field.type)),
+            "yes" if field.required else default_text(field.default),
+        )
         for field in msgspec.structs.fields(Source)
         if field.name != "id"
     ]
@@ -49,7 +53,7 @@ def sources_page() -> str:
         "A table `[sources.<id>]`. An unknown name is an error. A source without"
         " `commercial_redistribution = true` can be registered but not ingested. `sku` may be left out only"
         " where the adapter reads identifiers and nothing else.",
-        table(("name", "type", "required, or default"), kept),
+        table(("name", "type", "required, or default"), fields),
         "## Licence classes",
         ", ".join(map(code, LICENSE_CLASSES)) + ".",
         "## Datasets (sku)",
@@ -73,7 +77,7 @@ def _type_name(kind: Any) -> str:
 
 
 def line_items_page() -> str:
-    told = line_items.table()
+    items = line_items.table()
     parts = [
         "A concept that is exactly one of these line items is served under that item. Every other concept is"
         " served under its own name in snake_case, with its taxonomy before it if that name is an item here.",
@@ -101,11 +105,11 @@ def line_items_page() -> str:
                     code_lines(r.single for r in ways[1:] if r.served),
                     f"[{len(ways) - 1}](#{item})",
                 )
-                for item, ways in told.routes.items()
+                for item, ways in items.routes.items()
             ],
         )
     )
-    for item, ways in told.routes.items():
+    for item, ways in items.routes.items():
         rows = [
             (
                 str(route.number),
@@ -118,7 +122,7 @@ def line_items_page() -> str:
         ]
         parts.append(f"## {item}")
         parts.append(table(("", "route", "", "since", "why it is exact"), rows) if rows else "No concept.")
-    groups = [(code(f"@{name}"), " ".join(map(code, concepts))) for name, concepts in told.groups.items()]
+    groups = [(code(f"@{name}"), " ".join(map(code, concepts))) for name, concepts in items.groups.items()]
     parts += ["## Groups", table(("group", "concepts"), groups)]
     parts += [
         "## Totals and their members",
@@ -127,7 +131,7 @@ def line_items_page() -> str:
         " its parts. Up to two members of the kind `other` may be left out, or added although they are"
         " inside another; never one of another kind.",
     ]
-    for name, one in told.breakdowns.items():
+    for name, one in items.breakdowns.items():
         kinds: dict[str, list[str]] = {}
         for concept, (sign, kind) in one.members.items():
             kinds.setdefault(kind or "other", []).append(code(concept if sign > 0 else f"-{concept}"))
@@ -138,14 +142,14 @@ def line_items_page() -> str:
         "## Equations",
         "One equation of the table that a route names must hold; `$` is the value.",
     ]
-    for name, equations in told.confirmations.items():
+    for name, equations in items.confirmations.items():
         parts += [
             f"### {name} (equations)",
             "<br>".join(code(line_items.written(e) + " = 0") for e in equations),
         ]
     wholes = [
         (code(item), "<br>".join(code(line_items.written(s)) for s in sums))
-        for item, sums in told.parts.items()
+        for item, sums in items.parts.items()
     ]
     parts += [
         "## Parts",
@@ -153,11 +157,12 @@ def line_items_page() -> str:
         " not used, and counted.",
         table(("line item", "parts"), wholes),
         "## Outflows",
-        f"{', '.join(code(item) for item in told.routes if item in told.magnitudes)} are outflows."
+        f"{', '.join(code(item) for item in items.routes if item in items.magnitudes)} are outflows."
         " The sign of a negative figure is reversed if, in a filing that reports it, an equation of the item"
         " or a breakdown with the concept holds with the other sign. Otherwise it is not used, and counted.",
         "## Impossible figures",
-        f"{', '.join(code(item) for item in told.routes if item in told.never_negative)} cannot be negative."
+        f"{', '.join(code(item) for item in items.routes if item in items.never_negative)}"
+        " cannot be negative."
         " Earnings per share cannot be larger than the whole profit. If they are about a hundred times the"
         " profit per share, they are in cents. If shares outstanding are about a thousand or a million times"
         " off profit over earnings per share, they are in another unit. A zero is a placeholder if another"
@@ -184,7 +189,7 @@ def line_items_page() -> str:
             ", ".join(i.doubted),
             ", ".join(i.refused),
         )
-        for i in told.identities
+        for i in items.identities
     ]
     parts.append(table(("", "adds up to zero", "with, if reported", "in doubt", "refused"), identities))
     return page("Line items", *parts)

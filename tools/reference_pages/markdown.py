@@ -52,6 +52,6 @@ def schema_text(schema: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def shown(default: object) -> str:
+def default_text(default: object) -> str:
     unset = default is None or default in ("", msgspec.NODEFAULT) or "UNSET" in str(default)
     return "" if unset else code(str(default))

@@ -10,7 +10,7 @@ import click
 from sankofa.access.tiers import TIERS, grant
 from sankofa.cli.main import main as command_line
 from sankofa.settings import PREFIX, Settings
-from tools.reference_pages.markdown import code, page, shown, table
+from tools.reference_pages.markdown import code, default_text, page, table
 
 
 def settings_page() -> str:
@@ -48,7 +48,7 @@ def commands_page() -> str:
         parts += [f"## `{path}`", inspect.cleandoc(command.help or "")]
         parts += [f"```text\n{' '.join((path, *_usage(command)))}\n```"]
         options = [p for p in command.params if isinstance(p, click.Option)]
-        rows = [(code(", ".join(o.opts)), _takes(o), _default(o), o.help or "") for o in options]
+        rows = [(code(", ".join(o.opts)), _accepted_values(o), _default(o), o.help or "") for o in options]
         parts += [table(("option", "takes", "default", "meaning"), rows)] if rows else []
     return page("Command line", *parts)
 
@@ -69,7 +69,7 @@ def _usage(command: click.Command) -> Iterator[str]:
     yield from command.collect_usage_pieces(context)
 
 
-def _takes(option: click.Option) -> str:
+def _accepted_values(option: click.Option) -> str:
     if option.is_flag:
         return "nothing"
     if isinstance(option.type, click.Choice):
@@ -84,4 +84,4 @@ def _takes(option: click.Option) -> str:
 def _default(option: click.Option) -> str:
     if option.required:
         return "required"
-    return "" if option.is_flag else shown(option.to_info_dict()["default"])
+    return "" if option.is_flag else default_text(option.to_info_dict()["default"])
