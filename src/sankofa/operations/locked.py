@@ -5,7 +5,7 @@ is that day and the edition is a `DayView`, so operations need no code for it. T
 rows anything that reveals when they were captured.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -19,7 +19,7 @@ from sankofa.access.tiers import Grant
 from sankofa.edition.format.columns import columns_of
 from sankofa.edition.read.day_view import ID_LENGTH, DayView, organisation
 from sankofa.edition.read.edition import Edition, Notice, Selection
-from sankofa.edition.read.row_forms import sources_in, without_capture
+from sankofa.edition.read.row_forms import Sources, sources_in, without_capture
 from sankofa.model.catalogue_rows import FlagRow
 from sankofa.model.days import parse_day
 from sankofa.model.errors import Absence, InvalidParameter, NotFound, Problem, Suggestion
@@ -117,15 +117,15 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
         if arguments.get("cursor") is None:
             raise
         raise InvalidParameter("cursor", "not a cursor of this service, or altered") from None
-    selection, contents = answer.selection, _row_contents(operation.shapes)
-    if (
-        selection.sources is not None
-        and selection.count
-        and (contents.plain or selection.organisations == () or await _never_renamed(selection, call.edition))
-    ):
-        force_setattr(answer, "terms", _terms(call.edition, selection.sources))
-        return answer
-    answer = await _of_the_day(contents, answer, call)
+    view, selection, sources = call.edition, answer.selection, None
+    if isinstance(view, DayView) and selection.count:
+        sources, named = view.evidence(selection)
+        if sources is not None and (
+            named == () or _row_contents(operation.shapes).plain or await _never_renamed(named, view)
+        ):
+            force_setattr(answer, "terms", _terms(view, sources))
+            return answer
+    answer = await _of_the_day(_row_contents(operation.shapes), answer, sources, call)
     return await _explained(operation, call, arguments, answer)
 
 
@@ -200,18 +200,17 @@ def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
     )
 
 
-async def _never_renamed(selection: Selection, edition: Edition) -> bool:
+async def _never_renamed(organisations: Collection[bytes] | None, view: DayView) -> bool:
     """Whether the organisations in rows without their capture are known, and never changed."""
-    if selection.organisations is None or not isinstance(edition, DayView):
-        return False
-    return (await edition.known_days()).dated_ids.isdisjoint(selection.organisations)
+    return organisations is not None and (await view.known_days()).dated_ids.isdisjoint(organisations)
 
 
-async def _of_the_day(contents: _RowContents, answer: Answer, call: Call) -> Answer:
-    """Removes the capture and later names from the rows of an answer."""
+async def _of_the_day(contents: _RowContents, answer: Answer, sources: Sources | None, call: Call) -> Answer:
+    """Removes the capture and later names from the rows of an answer. `sources` are known if the rows are
+    without their capture."""
     selection = answer.selection
-    rows, sources = bytes(selection.rows).removeprefix(b","), selection.sources
-    if sources is None or not selection.count:
+    rows = bytes(selection.rows).removeprefix(b",")
+    if sources is None:
         rows, sources = _without_capture(rows, selection.count, contents)
     if contents.names and isinstance(call.edition, DayView):
         day = answer.as_of if isinstance(answer.as_of, date) else call.today

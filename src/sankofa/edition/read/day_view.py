@@ -8,12 +8,11 @@ the names and identifiers that they had.
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from datetime import date
 from typing import Any, Final, cast
 
 import msgspec
-from msgspec.structs import force_setattr
 
 from sankofa.edition.format.columns import RowFilter
 from sankofa.edition.format.keys import (
@@ -34,7 +33,7 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.row_forms import RowForm
+from sankofa.edition.read.row_forms import RowForm, Sources
 from sankofa.engines.block_file import Block, BoundedCache
 from sankofa.engines.edition_reader import ALIASES
 from sankofa.model.days import FOREVER
@@ -125,16 +124,21 @@ class DayView(Edition):
         self.day = day.toordinal()
         self.id = f"{edition.id}@{day.isoformat()}" if locked else edition.id
         self.lock = day if locked else edition.lock
+        self.manifest = whole.manifest
+        self._stored = whole._stored
         self.bare = whole.bare
-        self.first_days = whole.first_days if self.lock is None else whole.first_days_if_locked
-        self.cached_parts = whole.cached_parts
-        self.terms_of_sources = whole.terms_of_sources
-        self._cached_blocks = whole._cached_blocks
         self._reader = self.bare if locked else edition._reader
+        self._cached_numbers = whole._cached_numbers
+        self._cached_blocks = whole._cached_blocks
+        self._cached_keys = whole._cached_keys
+        self._segments = whole._segments
+        self.cached_parts = whole.cached_parts
         self.caches = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.whole, name)
+        self.first_days = whole.first_days if self.lock is None else whole.first_days_if_locked
+        self.first_days_if_locked = whole.first_days_if_locked
+        self.files = whole.files
+        self.terms_of_sources = whole.terms_of_sources
+        self._notices = whole._notices
 
     def cache(self, name: str, most: int) -> BoundedCache[Any, Any]:
         """The cache of this day with this name; see `Edition.cache`."""
@@ -274,25 +278,27 @@ class DayView(Edition):
             rows.append(_encode(fields))
         return rows
 
-    async def select(self, kind: str, key: str, *, day: int, **asked: Any) -> Selection | None:
+    def select(self, kind: str, key: str, **asked: Any) -> Coroutine[Any, Any, Selection | None]:
         """Like `Edition.select`, with organisations and identifiers as known on the day."""
         if kind in _FILTERED:
-            return await self._select_filtered(kind, key, day=day, **asked)
-        first = None
-        if kind in _BY_ORGANISATION:
-            first = self.first_days.get(key)
-            if first is None and _ISSUED.match(key):
-                if not await self.knows(key):
-                    return None
-                first = self.first_days.get(key)
-            elif first is not None and first[0] > self.day:
-                return None
-        selection = await super().select(kind, key, day=day, **asked)
-        if selection is not None and self.lock is not None:
-            force_setattr(selection, "sources", self.bare.source(kind, key))
-            if first is not None:
-                force_setattr(selection, "organisations", (key.encode(),) if first[1] else ())
-        return selection
+            return self._select_filtered(kind, key, **asked)
+        if kind in _BY_ORGANISATION and ((first := self.first_days.get(key)) is None or first[0] > self.day):
+            return self._select_if_known(kind, key, **asked)
+        return super().select(kind, key, **asked)
+
+    async def _select_if_known(self, kind: str, key: str, **asked: Any) -> Selection | None:
+        if _ISSUED.match(key) and not await self.knows(key):
+            return None
+        return await super().select(kind, key, **asked)
+
+    def evidence(self, selection: Selection) -> tuple[Sources | None, Collection[bytes] | None]:
+        """The `sources` and `organisations` of a selection."""
+        if selection.origin is None:
+            return selection.sources, selection.organisations
+        kind, key = selection.origin
+        first = self.first_days.get(key) if kind in _BY_ORGANISATION else None
+        changed = None if first is None else (key.encode(),) if first[1] else ()
+        return self.bare.source(kind, key), changed
 
     async def _select_filtered(
         self,

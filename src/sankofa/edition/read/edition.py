@@ -56,6 +56,8 @@ class Selection(msgspec.Struct, frozen=True):
     """Sources of the rows, if `row_forms` read them; None if unknown."""
     organisations: Collection[bytes] | None = None
     """Organisations in the rows, at least those that ever changed, if `row_forms` read them; else None."""
+    origin: tuple[str, str] | None = None
+    """Kind and key of the rows, if a locked view read them."""
 
     @property
     def rows(self) -> bytes:
@@ -101,9 +103,10 @@ class Edition:
     def __init__(self, edition_id: str, reader: EditionReader) -> None:
         self.id = edition_id
         self.manifest = reader.manifest
-        self._reader: EditionReader | BareReader = reader
+        self._stored = reader
         self.bare = BareReader(reader)
         """Reads rows for locked views."""
+        self._reader: EditionReader | BareReader = reader
         self._cached_numbers: dict[tuple[str, str], memoryview] = {}
         self._cached_blocks: dict[tuple[str, str], Block] = {}
         self._cached_keys: dict[str, tuple[str, ...]] = {}
@@ -132,7 +135,7 @@ class Edition:
         """The bytes [start, end) of a file, a few at a time."""
         while start < end:
             stop = min(end, (start // _CHUNK + 1) * _CHUNK)
-            yield await self._reader.file_bytes(name, start, stop)
+            yield await self._stored.file_bytes(name, start, stop)
             start = stop
 
     async def holds(self, kind: str, key: str) -> bool:
@@ -176,11 +179,11 @@ class Edition:
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The keys of a kind after a key, in order, each with the digest of its blocks if known."""
-        return await self._reader.digests(kind, after, most)
+        return await self._stored.digests(kind, after, most)
 
     def row_trees(self) -> bytes:
         """The hashes of its rows. Raises OSError if this machine has none."""
-        return self._reader.row_trees()
+        return self._stored.row_trees()
 
     async def rows_at(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         return await self._reader.byte_ranges(kind, ranges)
@@ -214,6 +217,7 @@ class Edition:
         # One more than needed, so that keys with few blocks are read once.
         most = _EVERY_BLOCK if limit is None else 2 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
+        origin = None if self.lock is None else (kind, key)
         slices: list[RowSlice] = []
         count = 0
         is_quick = where is None and isinstance(reader, EditionReader)
@@ -226,7 +230,8 @@ class Edition:
                 await yield_points.step()
                 if room == count:  # full: find out whether more matched
                     if take(block, room=1)[1]:
-                        return Selection(slices, count, truncated=True, following=(number, 0))
+                        following = number, 0
+                        return Selection(slices, count, truncated=True, following=following, origin=origin)
                     continue
                 end = passed + room - count
                 taken_slices, taken = take(block, room=end + 1)
@@ -236,10 +241,11 @@ class Edition:
                 slices += without_first(taken_slices, passed) if passed else taken_slices
                 count += taken - passed
                 if more:
-                    return Selection(slices, count, truncated=True, following=(number, end))
+                    following = number, end
+                    return Selection(slices, count, truncated=True, following=following, origin=origin)
                 passed = 0
             if len(blocks) < most:
-                return Selection(slices, count, truncated=False)
+                return Selection(slices, count, truncated=False, origin=origin)
             skip += most
             most *= 4
 
@@ -323,7 +329,7 @@ class Edition:
         """All keys of a kind with few of them."""
         if (cached := self._cached_keys.get(kind)) is not None:
             return cached
-        listed = tuple(key for key, _ in await self._reader.digests(kind, "", _MOST_KEYS))
+        listed = tuple(key for key, _ in await self._stored.digests(kind, "", _MOST_KEYS))
         self._cached_keys[kind] = listed
         return listed
 
@@ -346,9 +352,10 @@ class Edition:
         blocks = await reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
             return None
+        origin = None if self.lock is None else (kind, key)
         if len(blocks) == 1:
             slices, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
-            return Selection(slices, count, truncated=False, row_filter=row_filter)
+            return Selection(slices, count, truncated=False, row_filter=row_filter, origin=origin)
         slices, count = [], 0
         is_quick = isinstance(reader, EditionReader)
         yield_points = YieldPoints(_BLOCKS_PER_YIELD if is_quick else _FILTERED_BLOCKS_PER_YIELD)
@@ -357,7 +364,7 @@ class Edition:
             taken_slices, taken = select(block, day, modes, tag, _EVERY_BLOCK)
             slices += taken_slices
             count += taken
-        return Selection(slices, count, truncated=False, row_filter=row_filter)
+        return Selection(slices, count, truncated=False, row_filter=row_filter, origin=origin)
 
     async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
         """The stored columns of the key; none if it has few rows."""
@@ -367,17 +374,17 @@ class Edition:
     @property
     def damage(self) -> str | None:
         """The fault found since it was opened."""
-        return self._reader.damage
+        return self._stored.damage
 
     def scrub(self, most: int) -> None:
-        self._reader.scrub(most)
+        self._stored.scrub(most)
 
     def close(self) -> None:
         self.cached_parts.clear()
         self.caches.clear()
         self._cached_numbers.clear()
         self._cached_blocks.clear()
-        self._reader.close()
+        self._stored.close()
 
 
 def _shows_any(day: int, modes: int) -> NeedsRows:

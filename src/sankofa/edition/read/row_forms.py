@@ -144,9 +144,6 @@ class BareReader(FormReader):
         self._rows = BoundedCache[ByteRange, _SingleRow](_ROWS_KEPT)
         self._sources: dict[tuple[str, str], Sources] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
-
     def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Coroutine[Any, Any, Sequence[Block] | None]:
