@@ -24,7 +24,7 @@ from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
 from tests.patience import wait
 from tests.real_inputs import Digits
-from tests.torture import ALL_ROUNDS, rounds
+from tests.torture import ALL_ROUNDS, Trial, rounds
 from tests.world.desk import Desk, as_row
 from tests.world.reference import FiledFigure
 from tests.world.test_metrics_point_in_time import TODAY, history
@@ -185,14 +185,22 @@ def publish_filed(folder: Path, documents: dict[str, Any], day: str) -> tuple[De
     return desk, desk.publish()
 
 
-@pytest.mark.rule("MET-13")
-def test_a_day_of_real_files_is_what_a_build_from_those_filed_by_then_gives(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    """For random days, every metric of every issuer; 60 days wherever every round is tried."""
-    chance = random.Random(rounds(60, 61, 62))
-    documents = real_files(request, chance)
-    filed = sorted(
+class Filed(NamedTuple):
+    """Companyfacts files, the days on which something was filed, and all of it published and served."""
+
+    documents: dict[str, Any]
+    days: list[str]
+    world: World
+
+    @property
+    def issuers(self) -> list[str]:
+        return [service_id(f"registry:US-SEC-CIK:{int(one['cik']):010}") for one in self.documents.values()]
+
+
+@pytest.fixture(scope="module")
+def filed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filed]:
+    documents = real_files(request, random.Random(rounds(60, 61, 62)))
+    days = sorted(
         {
             one["filed"]
             for document in documents.values()
@@ -202,23 +210,38 @@ def test_a_day_of_real_files_is_what_a_build_from_those_filed_by_then_gives(
             for one in reported
         }
     )
-    desk, _ = publish_filed(tmp_path, documents, filed[-1])
-    issuers = [service_id(f"registry:US-SEC-CIK:{int(one['cik']):010}") for one in documents.values()]
-    compared = left_out = 0
+    desk, _ = publish_filed(tmp_path_factory.mktemp("filed"), documents, days[-1])
     with LiveServer(desk.home) as server:
         world = World([], server, server.key("professional", "--per-minute", "1000000"))
-        for number in range(rounds(4, 60, 60, here=2)):
-            day = date.fromisoformat(chance.choice(filed)) + timedelta(days=chance.choice((0, 0, 1, 40)))
-            (folder := tmp_path / str(number)).mkdir()
-            _, alone = publish_filed(folder, documents, day.isoformat())
-            for issuer in issuers:
-                known = body(world, f"/v1/metrics/{issuer}?as_of={day}&basis=as_known")["data"]
-                expected = metrics_of(alone, issuer, day)
-                assert without_capture(known) == without_capture(expected), (issuer, day)
-                left_out += len(known) - len(body(world, f"/v1/metrics/{issuer}?as_of={day}")["data"])
-                compared += len(known)
-            shutil.rmtree(folder)
-    assert compared > 10 * rounds(4, 60, 60, here=2)
+        yield Filed(documents, days, world)
+
+
+SHARES = rounds(1, 12, 12)
+"""Parts of the days: a build of every issuer takes half a minute, and no test may take twenty."""
+
+
+@pytest.mark.rule("MET-13")
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_day_of_real_files_is_what_a_build_from_those_filed_by_then_gives(
+    filed: Filed, share: int, tmp_path: Path, trial: Trial
+) -> None:
+    """For random days, every metric of every issuer; 60 days wherever every round is tried."""
+    chance = random.Random(1_000 * rounds(60, 61, 62) + share)
+    days = rounds(4, 60, 60, here=2) // SHARES
+    left_out = 0
+    for number in range(days):
+        day = date.fromisoformat(chance.choice(filed.days)) + timedelta(days=chance.choice((0, 0, 1, 40)))
+        (folder := tmp_path / str(number)).mkdir()
+        _, alone = publish_filed(folder, filed.documents, day.isoformat())
+        for issuer in filed.issuers:
+            known = body(filed.world, f"/v1/metrics/{issuer}?as_of={day}&basis=as_known")["data"]
+            expected = metrics_of(alone, issuer, day)
+            assert without_capture(known) == without_capture(expected), (issuer, day)
+            left_out += len(known) - len(body(filed.world, f"/v1/metrics/{issuer}?as_of={day}")["data"])
+            trial.saw("value", len(known))
+            trial.saw("issuer on a day")
+        shutil.rmtree(folder)
+    assert trial.outcomes["value"] > 10 * days
     assert left_out > 0  # or nothing was restated, and the comparison proves little
 
 
