@@ -21,9 +21,9 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.derive import Derived, derive
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.ingest import ingest
+from sankofa.ledger.reader import without_cycle_collection
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.rows import State
 from sankofa.sources.registry import load_sources

@@ -34,8 +34,8 @@ from sankofa.derive.metrics.derive import derive
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.derived_parts import Issuers
 from sankofa.edition.write.metric_rows import METRICS
-from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.engines.datastore import open_datastore
+from sankofa.ledger.reader import without_cycle_collection
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.line_items import routes
 

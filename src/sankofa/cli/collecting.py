@@ -21,8 +21,8 @@ from sankofa.collect.fetch import Fetched
 from sankofa.collect.network import CollectFailed
 from sankofa.collect.plan import request_lists
 from sankofa.collect.run import Collector, SourceOutcome, scheduled
-from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, ingest
+from sankofa.ledger.reader import without_cycle_collection
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, SourceError
 from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings, load

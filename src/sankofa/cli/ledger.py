@@ -15,11 +15,8 @@ import click
 
 from sankofa.cli.output import as_json, print_json, print_table, progress_bar
 from sankofa.cli.process import now
-from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.publish import without_cycle_collection
 from sankofa.ledger.ingest import Summary, files_under, ingest
-from sankofa.ledger.matching import PartyMatcher
-from sankofa.ledger.reader import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo, without_cycle_collection
 from sankofa.ledger.rereading import Replayed, VaultFiles, Withdrawn, replay, withdraw
 from sankofa.ledger.store import Ledger, refuse_doubtful_clock
 from sankofa.model.days import FOREVER, instant
@@ -350,6 +347,10 @@ def _pairs(settings: Settings) -> Iterator[_Pair]:
 
     Only parties that pass the gate: persons are left out, whatever was decided before.
     """
+    # A build takes as long to import as everything that `ingest` needs.
+    from sankofa.edition.write.context import BuildContext
+    from sankofa.ledger.matching import PartyMatcher
+
     with open_ledger(settings, create=False) as ledger:
         context = BuildContext(ledger, load_sources(settings.home))
         if not context.captures:

@@ -312,6 +312,7 @@ def sample(if_empty: bool) -> None:
 
 
 def _print_world(world: BundledWorld, if_empty: bool) -> None:
+    leave_cycles_to_the_end()
     manifest, summaries = publish_world(load(), world, if_empty=if_empty)
     for summary in summaries:
         click.echo(summary.line())

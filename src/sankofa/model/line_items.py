@@ -19,6 +19,8 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+from sankofa.model.text import snake_case
+
 LONGEST_LINE_ITEM: Final = 900
 """Characters of a line item. A concept has at most 600 (`ledger.ingest`), and snake_case adds
 an underscore before every second one at most."""
@@ -324,8 +326,6 @@ _SERVED_AS: Final = {
     route.single: item for item, routes in table().routes.items() for route in routes[1:] if route.served
 }
 _ITEMS: Final = frozenset(LINE_ITEMS)
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 @cache
@@ -353,8 +353,3 @@ def line_item(concept: str) -> str:
 def routes(line_item: str) -> tuple[Route, ...]:
     """The routes to a line item, in order of preference. The first is always the item itself."""
     return table().routes.get(line_item, ())
-
-
-def snake_case(name: str) -> str:
-    """`AccountsPayableUSD2` and `Accounts payable USD2` as `accounts_payable_usd2`."""
-    return _BETWEEN_WORDS.sub("_", _WORD_START.sub("_", name)).strip("_").lower()

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 _ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
 _UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # Unicode does not decompose these
 _CLOSED_UP = dict.fromkeys(map(ord, ".'`\u2019\u00b4\u02bc"))  # dots and every kind of apostrophe
 _ASCII = {code: " " for code in range(128) if not chr(code).isalnum()} | _CLOSED_UP | {ord("&"): " and "}
@@ -189,3 +191,8 @@ def near_words(word: str, others: Iterable[str]) -> list[tuple[int, str]]:
 def tolerated(word: str) -> int:
     """Most typing errors with which a word of this length still matches."""
     return 0 if len(word) < _LONG_ENOUGH else 1 if len(word) < 9 else 2
+
+
+def snake_case(name: str) -> str:
+    """`AccountsPayableUSD2` and `Accounts payable USD2` as `accounts_payable_usd2`."""
+    return _BETWEEN_WORDS.sub("_", _WORD_START.sub("_", name)).strip("_").lower()

@@ -20,11 +20,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
-
-import httpx
 
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import (
@@ -127,9 +126,9 @@ def sizes_seen(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness])
     """The log size that each witness reports, if the witness saw a different log."""
     sizes = {}
     for witness in witnesses:
-        with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError):
+        with suppress(ValueError, TimeoutError):
             status, answer = _within(_SECONDS, partial(_post, witness, note, leaves, len(leaves)))
-            if status == httpx.codes.CONFLICT:
+            if status == HTTPStatus.CONFLICT:
                 sizes[witness.name] = int(answer)
     return sizes
 
@@ -137,10 +136,10 @@ def sizes_seen(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness])
 def _cosignature(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
     try:
         status, answer = _within(_SECONDS, lambda: _posted(witness, note, leaves))
-        if status == httpx.codes.OK and (line := witness.cosignature(note, answer)):
+        if status == HTTPStatus.OK and (line := witness.cosignature(note, answer)):
             return line
-        failure = f"answered {status}" if status != httpx.codes.OK else "sent no cosignature of its key"
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError) as error:
+        failure = f"answered {status}" if status != HTTPStatus.OK else "sent no cosignature of its key"
+    except (ValueError, TimeoutError) as error:
         failure = str(error) or type(error).__name__
     _witness_log.warning("no cosignature of %s for the log: %s", witness.name, failure)
     return ""
@@ -148,13 +147,13 @@ def _cosignature(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
 
 def _posted(witness: Witness, note: str, leaves: Sequence[bytes]) -> tuple[int, str]:
     status, answer = _post(witness, note, leaves, 0)
-    if status == httpx.codes.CONFLICT:  # the body is the log size that the witness knows
+    if status == HTTPStatus.CONFLICT:  # the body is the log size that the witness knows
         status, answer = _post(witness, note, leaves, int(answer))
     return status, answer
 
 
 def _post(witness: Witness, note: str, leaves: Sequence[bytes], size: int) -> tuple[int, str]:
-    """Status and body. Raises httpx.HTTPError, or ValueError for a body that is too long."""
+    """Status and body. Raises ValueError if there is none, or the body is too long."""
     path = "".join(f"{b64encode(one).decode()}\n" for one in consistency_path(leaves, size))
     status, body = _sent(f"{witness.address}/add-checkpoint", f"old {size}\n{path}\n{note}".encode(), {})
     return status, body.decode()
@@ -178,14 +177,19 @@ def _within(seconds: float | None, ask: Callable[[], _Answer]) -> _Answer:
 
 
 def _sent(url: str, content: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    import httpx  # a fifth of the time in which a command starts, and most commands ask nobody
+
     body = b""
-    with httpx.stream(
-        "POST", url, content=content, headers=headers, timeout=_SECONDS, follow_redirects=False
-    ) as reply:
-        for chunk in reply.iter_raw(1024):
-            body += chunk
-            if len(body) > _BYTES:
-                raise ValueError(f"it answered with more than {_BYTES} bytes")
+    try:
+        with httpx.stream(
+            "POST", url, content=content, headers=headers, timeout=_SECONDS, follow_redirects=False
+        ) as reply:
+            for chunk in reply.iter_raw(1024):
+                body += chunk
+                if len(body) > _BYTES:
+                    raise ValueError(f"it answered with more than {_BYTES} bytes")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ValueError(str(error) or type(error).__name__) from error
     return reply.status_code, body
 
 
@@ -201,13 +205,13 @@ def stamped(text: str, address: str) -> bytes | None:
     try:
         headers = {"content-type": "application/timestamp-query"}
         status, answer = _within(_SECONDS, lambda: _sent(address, request.as_bytes(), headers))
-        if status != httpx.codes.OK:
+        if status != HTTPStatus.OK:
             raise ValueError(f"answered {status}")
         stamp = decode_timestamp_response(answer)
         info, digest = stamp.tst_info if stamp.status == 0 else None, hashlib.sha256(text.encode()).digest()
         if info is None or info.nonce != request.nonce or info.message_imprint.message != digest:
             raise ValueError(f"sent no stamp of this log: status {stamp.status}, {stamp.status_string}")
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError) as error:
+    except (ValueError, TimeoutError) as error:
         _witness_log.warning("no stamp of %s for the log: %s", address, str(error) or type(error).__name__)
         return None
     return answer

@@ -22,7 +22,6 @@ from sankofa.model.identifiers import (
     parse_identifier,
     stored_identifier,
 )
-from sankofa.model.line_items import snake_case
 from sankofa.model.observations import FREQUENCIES, ReportedValue, SeriesColumn, series_key, series_type
 from sankofa.model.ocds.redaction import Secrets
 from sankofa.model.organisations import is_no_persons, names_a_person, org_evidence
@@ -37,7 +36,7 @@ from sankofa.model.records import (
     Skipped,
     Withheld,
 )
-from sankofa.model.text import fit, harmless, one_line
+from sankofa.model.text import fit, harmless, one_line, snake_case
 from sankofa.sources.base import InputFile, adapter
 from sankofa.sources.tables import Cells, best_sheet
 

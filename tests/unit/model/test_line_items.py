@@ -2,7 +2,8 @@
 
 import pytest
 
-from sankofa.model.line_items import LINE_ITEMS, line_item, routes, snake_case
+from sankofa.model.line_items import LINE_ITEMS, line_item, routes
+from sankofa.model.text import snake_case
 from tests.every import every
 
 DECIDED = """revenue cost_of_sales gross_profit operating_profit depreciation_amortisation finance_costs

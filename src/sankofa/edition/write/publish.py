@@ -1,12 +1,11 @@
 """Build, check, switch: the next edition is invisible until every check has passed."""
 
 import asyncio
-import gc
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import closing, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -24,6 +23,7 @@ from sankofa.edition.write.writer import DatasetWriter, Reuse
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_log import row_trees_path
 from sankofa.ledger.matching import THRESHOLD
+from sankofa.ledger.reader import without_cycle_collection
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import CheckFailed, EditionError, OperatorError, SankofaError, StoreUnavailable
 from sankofa.model.provenance import KEYED_CLASSES
@@ -160,18 +160,6 @@ def _refuse_to_move_back(edition: str, before: str | None, current: str | None) 
             f"the ledger is at capture {position}, but the current edition {current} was "
             f"built from a later one: {advice}"
         )
-
-
-@contextmanager
-def without_cycle_collection() -> Iterator[None]:
-    """A build makes millions of records without cycles: not collecting saves a fifth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _build(store: Datastore, context: BuildContext, progress: Callable[[str], None]) -> dict[str, Any]:
