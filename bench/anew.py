@@ -66,6 +66,15 @@ def _tool(n: int) -> Question:
     return Question("", "/mcp", body=json.dumps(body).encode())
 
 
+def _typed(n: int) -> Question:
+    """A name as people type it: a letter left out or two exchanged, and the last word incomplete."""
+    first, last = "benchmark", "holdings"
+    at = n % (len(first) - 2) + 1
+    swapped = first[at + 1] + first[at] if n % 2 else first[at + 1]
+    misspelt = first[:at] + swapped + first[at + 2 :]
+    return Question("", f"/v1/search?q={misspelt}%20{100_000 + n % 420}%20{last[: 3 + n % 5]}&limit=10")
+
+
 _FUNDAMENTALS = "/v1/fundamentals/{few}?as_of={day}"
 _SCREEN = "/v1/screen?metric=net_margin&basis=as_known&limit=50"
 KINDS: dict[str, Kind] = {
@@ -88,7 +97,8 @@ KINDS: dict[str, Kind] = {
     "shared facts": _rest("/v1/shared/facts?entity_id={few}&limit=50&as_of={day}"),
     "shared facts, locked": _rest("/at/{day}/v1/shared/facts?entity_id={few}&limit=50"),
     "crosswalk": _rest("/v1/crosswalk/{few}"),
-    "search": _rest("/v1/search?q=benchmark%20{n}"),
+    "search": _typed,
+    "search that finds nothing": _rest("/v1/search?q=quixotic%20zebu{n}"),
     "FRED observations": _rest("/fred/series/observations?series_id=CPI.ZA&limit=1{n:04d}"),
     "companyfacts": _rest("/at/{day}/sec/api/xbrl/companyfacts/CIK{cik}.json"),
 }
