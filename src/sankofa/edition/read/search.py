@@ -236,7 +236,7 @@ class NameQuery:
         `admits` tells whether the record with a number may be a hit; `type` selects one type.
         """
         asked = await self.meanings(forgiving=forgiving)
-        if not asked:
+        if not any(meant.words for meant in asked.values()):
             return [], False
         if (result := self._results.get((most, type))) is not None:  # a known word was as forgiving before
             return result
