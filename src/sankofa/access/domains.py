@@ -115,8 +115,8 @@ class Domains:
         scheme = self._settings.domain_scheme
         ported = f":{port}" if port and port != _PORTS[scheme] else ""
         base_url = f"{scheme}://{name}{ported}"
-        seen = replace(self._settings, base_url=base_url, mcp_url="", sandbox_key="")
-        return Site(seen, frozenset(record.keys))
+        settings = replace(self._settings, base_url=base_url, mcp_url="", sandbox_key="")
+        return Site(settings, frozenset(record.keys))
 
     async def add(self, host: str, key: KeyRecord) -> DomainRecord:
         """Add a professional key to the keys answered on a host. Raises OperatorError."""

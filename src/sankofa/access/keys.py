@@ -275,8 +275,8 @@ class Keys:
             if record.id == named:
                 return record
         # The input may be a key: repeat it only if it looks like an id.
-        shown = f"id {named!r}" if len(named) <= _ID else "that id, nor is it a key"
-        raise OperatorError(f"no key with {shown}: see `sankofa keys list`")
+        description = f"id {named!r}" if len(named) <= _ID else "that id, nor is it a key"
+        raise OperatorError(f"no key with {description}: see `sankofa keys list`")
 
     async def revoke(self, named: str) -> KeyRecord:
         """Revoke a key. Raises OperatorError."""

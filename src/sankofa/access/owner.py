@@ -67,8 +67,8 @@ class Owner:
         new = _Code(_hash(code), key_id, self._clock().timestamp() + _SECONDS)
         while True:
             stored, codes = await self._codes()
-            kept = _Codes((*codes[-_MOST_CODES + 1 :], new))
-            if await self._store(stored, kept):
+            remaining = _Codes((*codes[-_MOST_CODES + 1 :], new))
+            if await self._store(stored, remaining):
                 return code
 
     async def redeem(self, code: str) -> str:

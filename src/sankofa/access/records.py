@@ -74,8 +74,8 @@ class SealedRecords:
     def refuse(self, name: str) -> DamagedRecord:
         """The error for an unusable record."""
         kind, _, rest = name.partition(":")
-        shown = f"{kind} {rest[:12] if kind == 'key' else rest}"
-        message = f"the record of {shown} is damaged, or not sealed with SANKOFA_KEYS_SECRET: it is refused"
+        label = f"{kind} {rest[:12] if kind == 'key' else rest}"
+        message = f"the record of {label} is damaged, or not sealed with SANKOFA_KEYS_SECRET: it is refused"
         if name not in self._refused:
             if len(self._refused) >= _MOST_REFUSED:
                 self._refused.clear()

@@ -208,11 +208,11 @@ class Quotas:
             return Usage("", (), grant, in_minute, in_month, *ends), None
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
         policy, policy_field = _policy(grant.per_minute, grant.per_month, month_ends - month_began)
-        left = (
+        remaining = (
             f'"minute";r={minute_left if minute_left > 0 else 0};t={seconds}, '
             f'"month";r={month_left if month_left > 0 else 0};t={month_ends - now}'
         )
-        headers = policy_field, (b"ratelimit", left.encode())
+        headers = policy_field, (b"ratelimit", remaining.encode())
         usage = Usage(policy, headers, grant, in_minute, in_month, *ends)
         if month_left < 0:
             return usage, RateLimited(
@@ -307,11 +307,13 @@ class Visitors:
         in_minute, in_day = await self._counters.count("visitor", address, _minute(now), day)
         minute_ends, day_ends = 60 - now % 60, _DAY - now % _DAY
         policy = f'"minute";q={self._per_minute};w=60, "day";q={self._per_day};w={_DAY}'
-        left = (
+        remaining = (
             f'"minute";r={max(self._per_minute - in_minute, 0)};t={minute_ends}, '
             f'"day";r={max(self._per_day - in_day, 0)};t={day_ends}'
         )
-        state = RateState(policy, ((b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())))
+        state = RateState(
+            policy, ((b"ratelimit-policy", policy.encode()), (b"ratelimit", remaining.encode()))
+        )
         if in_day > self._per_day:
             return state, _too_many(self._per_day, "day", day_ends)
         if in_minute > self._per_minute:

@@ -55,10 +55,10 @@ def audit(file: Path, as_json: bool) -> None:
     """
     table = InputFile(file)
     lines = list(_read(table))
-    marks = {_decimal_mark(given["value"]) for _, given in lines if isinstance(given, dict)} - {""}
+    marks = {_decimal_mark(row["value"]) for _, row in lines if isinstance(row, dict)} - {""}
     if not marks and _has_semicolons(table):
         marks = {".", ","}
-    rows = [(line, _plain(given, marks)) for line, given in lines]
+    rows = [(line, _plain(row, marks)) for line, row in lines]
     audited = sorted(asyncio.run(_audit(rows)), key=lambda one: one.rank)
     if as_json:
         print_json([{"line": a.line, "finding": a.finding, **a.row, "figure": a.check} for a in audited])
@@ -109,19 +109,19 @@ _POINTED_DAY: Final = re.compile(r"([0-9]{2})\.([0-9]{2})\.([0-9]{4})")
 _INSTANT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ][0-9:.]+(?:Z|[+-][0-9:]+)?")
 
 
-def _plain(given: _Row | ValueError, marks: set[str]) -> _Row | ValueError:
+def _plain(cells: _Row | ValueError, marks: set[str]) -> _Row | ValueError:
     """A row with days as YYYY-MM-DD and a decimal point, by the decimal signs that its table shows."""
-    if isinstance(given, ValueError):
-        return given
-    days = (_INSTANT.sub(r"\1", _POINTED_DAY.sub(r"\3-\2-\1", given[name])) for name in _DAYS)
-    row = given | dict(zip(_DAYS, days, strict=True))
-    number = _NUMBER.search(given["value"])
+    if isinstance(cells, ValueError):
+        return cells
+    days = (_INSTANT.sub(r"\1", _POINTED_DAY.sub(r"\3-\2-\1", cells[name])) for name in _DAYS)
+    row = cells | dict(zip(_DAYS, days, strict=True))
+    number = _NUMBER.search(cells["value"])
     if number is None or not _ONE_SEPARATOR.fullmatch(number[0]) or not marks:
         return row
     if len(marks) > 1:
         return ValueError(f"value: {number[0]} may be thousands or a decimal: leave the separator out")
     text = number[0].replace("." if "," in marks else ",", "").replace(",", ".")
-    return row | {"value": given["value"].replace(number[0], text)}
+    return row | {"value": cells["value"].replace(number[0], text)}
 
 
 def _decimal_mark(value: str) -> str:
@@ -186,8 +186,8 @@ def _day(text: str) -> date:
 
 async def _check(call: Call, row: _Row, day: date) -> dict[str, Any]:
     names = ("subject", "measure", "period", "value", "unit")
-    given = {name: row[name] for name in names if row.get(name)} | {"as_of": day.isoformat()}
-    answer = await ask(call, "check_claim", given)
+    claim = {name: row[name] for name in names if row.get(name)} | {"as_of": day.isoformat()}
+    answer = await ask(call, "check_claim", claim)
     (checked,) = (one for some in answer.selection.lists() for one in decode_answer(some))
     why = answer.members["unknown"]
     return {**checked, "detail": why.detail if isinstance(why, Absence) else None}

@@ -138,12 +138,12 @@ class _Bounded:
 
     def __init__(self, file: zstd.ZstdFile, most: int) -> None:
         self._file = file
-        self._left = most
+        self._bytes_left = most
 
     def read(self, size: int) -> bytes:
         content = self._file.read(size)
-        self._left -= len(content)
-        if self._left < 0:
+        self._bytes_left -= len(content)
+        if self._bytes_left < 0:
             raise ValueError(f"it unpacks to more than {UNPACKED_TIMES} times its size")
         return content
 
@@ -426,5 +426,5 @@ def restore_command(file: Path) -> None:
     current = load()
     with progress_bar("restore", None) as progress:
         restored = restore(current, file, progress)
-    taken = f"{restored.listing.rows} rows of {restored.captures} captures, {restored.records} key records"
-    click.echo(f"restored {taken}, as saved at {restored.listing.created_at}; now run: sankofa publish")
+    summary = f"{restored.listing.rows} rows of {restored.captures} captures, {restored.records} key records"
+    click.echo(f"restored {summary}, as saved at {restored.listing.created_at}; now run: sankofa publish")

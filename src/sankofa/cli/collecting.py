@@ -59,8 +59,8 @@ def collect_once(settings: Settings, names: Sequence[str], *, publish: bool, acc
     """
     with stop_on_signals() as stop, closing(Collector(settings, now, stop)) as collector:
         chosen, fresh = _chosen(settings, collector, names)
-        begun = [collector.begin(source, accept_shrunk=accept_shrunk) for source in chosen]
-        outcomes = [outcome for outcome in begun if outcome is not None]
+        started = [collector.begin(source, accept_shrunk=accept_shrunk) for source in chosen]
+        outcomes = [outcome for outcome in started if outcome is not None]
         manifest = None
         while True:
             ended, published = _gather(settings, collector, stop, publish=publish)

@@ -112,9 +112,9 @@ async def _statement(
         if not matches:
             raise OperatorError(f"no company {company!r} is known in edition {call.edition.id}")
         best = matches[0]
-        asked = {"service_id": best["service_id"], "as_of": day.isoformat()}
-        asked |= {"kind": kind, "period_type": period_type}
-        rows = await ask_rows(call, "get_statement", asked)
+        arguments = {"service_id": best["service_id"], "as_of": day.isoformat()}
+        arguments |= {"kind": kind, "period_type": period_type}
+        rows = await ask_rows(call, "get_statement", arguments)
         return best["legal_name"] or best["service_id"], rows
 
 

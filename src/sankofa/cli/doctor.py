@@ -300,16 +300,18 @@ def _disk(settings: Settings) -> Iterator[Finding]:
         home = home.parent
     free, inodes = shutil.disk_usage(home).free, os.statvfs(home)
     needed = _largest_edition(settings.home) + _LEAST_FREE
-    shown = f"{free / 1e9:.1f} GB free"
+    free_text = f"{free / 1e9:.1f} GB free"
     if free < _LEAST_FREE:
-        yield Finding("disk", "error", shown, "make room: keys and quotas cannot be written on a full disk")
+        yield Finding(
+            "disk", "error", free_text, "make room: keys and quotas cannot be written on a full disk"
+        )
     elif free < needed:
         remedy = "make room, or keep fewer editions (SANKOFA_EDITIONS_KEPT)"
-        yield Finding("disk", "warning", f"{shown}; the next publish needs {needed / 1e9:.1f} GB", remedy)
+        yield Finding("disk", "warning", f"{free_text}; the next publish needs {needed / 1e9:.1f} GB", remedy)
     elif inodes.f_files and inodes.f_favail < _FEW_INODES:
         yield Finding("disk", "warning", f"{inodes.f_favail} inodes free", "make room")
     else:
-        yield Finding("disk", "ok", shown)
+        yield Finding("disk", "ok", free_text)
 
 
 def _largest_edition(home: Path) -> int:
@@ -329,8 +331,8 @@ def _clock(settings: Settings) -> Iterator[Finding]:
         times = [path.stat().st_mtime for path in settings.home.iterdir()]
         newest = max([newest, *(datetime.fromtimestamp(seconds, UTC) for seconds in times)])
     if moment < newest - timedelta(minutes=5):
-        said, written = (f"{one:%Y-%m-%dT%H:%MZ}" for one in (moment, newest))
-        message = f"the clock says {said}, but there is data from {written}"
+        shown_time, written = (f"{one:%Y-%m-%dT%H:%MZ}" for one in (moment, newest))
+        message = f"the clock says {shown_time}, but there is data from {written}"
         yield Finding("clock", "error", message, "set the clock: it dates every capture")
     else:
         yield Finding("clock", "ok", f"{moment:%Y-%m-%dT%H:%M:%SZ}")

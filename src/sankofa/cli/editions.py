@@ -93,11 +93,11 @@ class EditionLogWriter:
     def _trees(self, name: str, secret: bytes, folder: Path, suffix: str) -> dict[str, RowTree]:
         trees: dict[str, bytes] = {}
         states: dict[str, bytes] = {}
-        kept = RecordFile(folder / f"trees.{suffix}")
-        with closing(open_edition(self._store, name)) as edition, kept.writing():
+        stored = RecordFile(folder / f"trees.{suffix}")
+        with closing(open_edition(self._store, name)) as edition, stored.writing():
             for feed in sorted(FEEDS, key=lambda feed: -edition.manifest["rows"].get(feed.kind, 0)):
                 states[feed.dataset] = state = asyncio.run(state_of(edition, feed))
-                if state and (known := kept.carry(feed.dataset, state)):
+                if state and (known := stored.carry(feed.dataset, state)):
                     trees[feed.dataset] = known.part(_TREE)
             alone = partial(hashed, edition, secret, folder, suffix)
             anew = [dataset for dataset in states if dataset not in trees]
@@ -108,7 +108,7 @@ class EditionLogWriter:
                 results = self._processes.derive(job, alone, anew, lambda dataset: 0)
             for dataset, tree in results:
                 trees[dataset] = tree
-                kept.put(dataset, states[dataset], pack_record({_TREE: tree}))
+                stored.put(dataset, states[dataset], pack_record({_TREE: tree}))
         return {feed.dataset: msgspec.msgpack.decode(trees[feed.dataset], type=RowTree) for feed in FEEDS}
 
     def update(self, *, attest: bool = True) -> None:
@@ -230,8 +230,8 @@ def _secret(settings: Settings, store: Datastore, edition: str) -> bytes:
     """The key of its salts: the edition's own if it is stored, else that of HOME."""
     path = row_trees_path(store.edition_folder(edition))
     trees = decode_row_trees(path.read_bytes()) if path.exists() else {}
-    kept = next((tree.secret for tree in trees.values()), b"")
-    if not (secret := kept or settings.row_secret()):
+    stored = next((tree.secret for tree in trees.values()), b"")
+    if not (secret := stored or settings.row_secret()):
         raise OperatorError("row-secret in HOME: missing; restore it from a backup")
     return secret
 
@@ -417,9 +417,9 @@ def editions(context: click.Context, as_json: bool) -> None:
 def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
     """The changes between two kept editions, by dataset."""
     store = open_fresh_store(settings)
-    kept = store.list_editions().editions
+    stored = store.list_editions().editions
     for edition in (before, after):
-        if edition not in kept:
+        if edition not in stored:
             raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
 
     async def compare() -> dict[str, Difference]:

@@ -39,7 +39,7 @@ _PRESSED_TICK: Final = 0.02
 _SCAN_SECONDS: Final = 1.0
 _FEW: Final = 128  # below this many descriptors nothing is closed
 _SLICE: Final = 100  # connections examined in one round of the event loop
-_LEFT: Final = 8  # connections always left open, however few descriptors there are
+_ALWAYS_OPEN: Final = 8  # connections always left open, however few descriptors there are
 _STALLED_MS: Final = 2_000  # longer than any request is worked on
 _ONE_REQUEST: Final = 32 * 1024  # more than any request without a valid key needs
 _MOST_KNOWN: Final = 10_000  # connections in each of two sets
@@ -122,7 +122,7 @@ class _Shedder:
         self._known = known
         self._spare: int | None = None
         self._scanned = 0.0
-        self._taken: dict[int, tuple[int, float]] = {}
+        self._read_bytes: dict[int, tuple[int, float]] = {}
         """By inode: bytes that the client read, and when this was seen."""
 
     async def look(self) -> bool:
@@ -143,7 +143,7 @@ class _Shedder:
             len(connections) - self._limits.connections // 2 if len(connections) > self._high() else 0,
             len(descriptors) + 2 * _spare() - descriptor_limit(),
         )
-        shed = set(connections[: max(0, min(excess, len(connections) - _LEFT))])
+        shed = set(connections[: max(0, min(excess, len(connections) - _ALWAYS_OPEN))])
         closed = 0
         for position, connection in enumerate(shed | self._crowded(connections)):
             if position % _SLICE == _SLICE - 1:
@@ -179,7 +179,7 @@ class _Shedder:
     async def _scan(self, descriptors: list[int], now: float) -> list[_Connection]:
         """The client connections among the descriptors; a client that reads almost nothing counts as idle."""
         connections: list[_Connection] = []
-        taken: dict[int, tuple[int, float]] = {}
+        read_bytes: dict[int, tuple[int, float]] = {}
         for position, descriptor in enumerate(descriptors):
             if position % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
@@ -192,14 +192,14 @@ class _Shedder:
                 still_ms = min(sent_ms, received_ms)
                 inode = os.fstat(descriptor).st_ino
                 if unsent:
-                    before, since = self._taken.get(inode, (acked, now))
-                    taken[inode] = (before, since) if acked - before < _LEAST_BYTES else (acked, now)
-                    still_ms = max(sent_ms, int((now - taken[inode][1]) * 1000))
+                    before, since = self._read_bytes.get(inode, (acked, now))
+                    read_bytes[inode] = (before, since) if acked - before < _LEAST_BYTES else (acked, now)
+                    still_ms = max(sent_ms, int((now - read_bytes[inode][1]) * 1000))
                 peer = link.getpeername()[:2]
                 unknown = peer not in self._known
                 stalled = unsent > 0 or still_ms > _STALLED_MS or (unknown and received > _ONE_REQUEST)
                 connections.append(_Connection(unknown, stalled, still_ms, descriptor, peer[0], inode))
-        self._taken = taken
+        self._read_bytes = read_bytes
         return connections
 
     def _crowded(self, connections: list[_Connection]) -> set[_Connection]:
@@ -275,7 +275,7 @@ class PriorityQueue:
         self._proven: set[int] = set()
         self._keyed: deque[asyncio.Future[None]] = deque()
         self._keyless: deque[asyncio.Future[None]] = deque()
-        self._begun = 0
+        self._started = 0
         self.large = 0
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -299,10 +299,10 @@ class PriorityQueue:
 
     async def _wait_in(self, queue: deque[asyncio.Future[None]]) -> None:
         loop = asyncio.get_running_loop()
-        if not self._begun:
+        if not self._started:
             loop.call_soon(self._next_round)
-        if self._begun < AT_ONCE and not self.crowd:
-            self._begun += 1
+        if self._started < AT_ONCE and not self.crowd:
+            self._started += 1
             return
         waiting: asyncio.Future[None] = loop.create_future()
         if not self.crowd:
@@ -311,15 +311,15 @@ class PriorityQueue:
         await waiting
 
     def _next_round(self) -> None:
-        self._begun = 0
-        while self.crowd and self._begun < AT_ONCE:
+        self._started = 0
+        while self.crowd and self._started < AT_ONCE:
             waiting = (self._keyed or self._keyless).popleft()
             if not waiting.done():
                 waiting.set_result(None)
-                self._begun += 1
+                self._started += 1
             if not self.crowd:
                 sys.setswitchinterval(_SWITCH_SECONDS)
-        if self._begun:
+        if self._started:
             asyncio.get_running_loop().call_soon(self._next_round)
 
     @property

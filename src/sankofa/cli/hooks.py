@@ -42,7 +42,7 @@ from sankofa.replication.stores import open_fresh_store
 from sankofa.settings import Settings, load
 
 EDITION: Final = "edition"
-ASKED: Final = {"restatement": "get_restatements", "release": "search_tenders"}
+TOOLS: Final = {"restatement": "get_restatements", "release": "search_tenders"}
 """Events other than new editions, with the operation that gives their rows."""
 _OWN: Final = frozenset({"from", "to", "since", "until", "limit", "cursor", "detail", "as_of"})
 """Parameters of these operations that hooks cannot filter by."""
@@ -112,7 +112,7 @@ def hooks() -> None:
 
 @hooks.command("add")
 @click.argument("url")
-@click.option("--on", type=click.Choice((EDITION, *ASKED)), required=True, help="What to send.")
+@click.option("--on", type=click.Choice((EDITION, *TOOLS)), required=True, help="What to send.")
 @click.option(
     "--filter",
     "filters",
@@ -179,7 +179,7 @@ def _checked_filters(on: str, filters: Sequence[str]) -> dict[str, str]:
         if on == EDITION or name in _OWN:
             raise click.BadParameter(f"{name} is not a filter of {on}", param_hint="--filter")
         try:
-            operation_named(ASKED[on]).read({name: value}, today)
+            operation_named(TOOLS[on]).read({name: value}, today)
         except InvalidParameter as failure:
             raise click.BadParameter(failure.detail, param_hint="--filter") from None
         checked[name] = value
@@ -331,34 +331,34 @@ class Delivery:
             old = opened.enter_context(closing(open_edition(store, before))) if before else None
             cursors = Cursors(self._settings.cursor_secrets())
             call = Call(after, rights, datetime.now(UTC).date(), cursors, no_such_edition)
-            async for place, changes, _ in changed_keys(feed, old, after, ChangePosition(feed.dataset)):
+            async for position, changes, _ in changed_keys(feed, old, after, ChangePosition(feed.dataset)):
                 added = {change.key[1:] for change in changes if change.change == ADDED}
-                if not added or not self._concerns(place):
+                if not added or not self._concerns(position):
                     continue
-                for row in await self._matching_rows(call, place):
+                for row in await self._matching_rows(call, position):
                     fields = msgspec.json.decode(row, type=_Identity)
-                    seen = fields.observed_at.replace("-", "").replace(":", "")
-                    if fields.key in added and seen >= captured:
+                    observed = fields.observed_at.replace("-", "").replace(":", "")
+                    if fields.key in added and observed >= captured:
                         rows[fields.key] = fields.release_date or fields.available_at, bytes(row)
         verb = "restated" if hook.on == "restatement" else "published"
         at = next((when for when, name in store.log.published() if name == target), datetime.now(UTC))
         ordered = sorted(rows.items(), key=lambda item: (item[1][0], item[0]))
         return [self._message(key, verb, at.isoformat(), row) for key, (_, row) in ordered]
 
-    def _concerns(self, place: ChangePosition) -> bool:
+    def _concerns(self, position: ChangePosition) -> bool:
         name = "country" if self._hook.on == "release" else "service_id"
-        return self._hook.filters.get(name, place.key).upper() == place.key
+        return self._hook.filters.get(name, position.key).upper() == position.key
 
-    async def _matching_rows(self, call: Call, place: ChangePosition) -> list[msgspec.Raw]:
+    async def _matching_rows(self, call: Call, position: ChangePosition) -> list[msgspec.Raw]:
         """The rows of an issuer, or of a day in a country, that match the filters."""
-        given = {**self._hook.filters, "limit": str(_EVERY_ROW)}
+        arguments = {**self._hook.filters, "limit": str(_EVERY_ROW)}
         if self._hook.on == "release":
-            day = str(date.fromordinal(place.part))
-            given |= {"country": place.key, "from": day, "to": day, "detail": "compact"}
+            day = str(date.fromordinal(position.part))
+            arguments |= {"country": position.key, "from": day, "to": day, "detail": "compact"}
         else:
-            given["service_id"] = place.key
+            arguments["service_id"] = position.key
         try:
-            answer = await ask(call, ASKED[self._hook.on], given)
+            answer = await ask(call, TOOLS[self._hook.on], arguments)
         except NotFound:
             return []
         return msgspec.json.decode(

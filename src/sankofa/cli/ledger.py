@@ -101,7 +101,7 @@ def withdraw_files(
 
     def journalled(number: int) -> None:
         if vault is not None:
-            vault.tell_withdrawal(
+            vault.record_withdrawal(
                 Withdrew(instant(at), source_id, number, reason.strip(), capture, file_name, everywhere)
             )
 
@@ -191,7 +191,7 @@ def withdraw_command(
 
     If you withdraw one FILE, rows that another file of the source also has stay.
     """
-    if sum(given is not None for given in (file, capture, file_name)) > 1:
+    if sum(choice is not None for choice in (file, capture, file_name)) > 1:
         raise click.UsageError("FILE, --capture and --file exclude each other")
     withdrawn = withdraw_files(
         load(), source, capture=capture or 0, file_name=file or file_name or "",
@@ -205,10 +205,10 @@ def withdraw_command(
             "withdrawn file are missing until you ingest it again",
             err=True,
         )
-    kept = "; it also withdraws the kept editions that hold it" if everywhere else ""
+    also_withdrawn = "; it also withdraws the kept editions that hold it" if everywhere else ""
     click.echo(
         f"{source}: withdrawn {len(withdrawn.files)}, still valid {withdrawn.valid}; "
-        f"`sankofa publish` builds the edition without it{kept}"
+        f"`sankofa publish` builds the edition without it{also_withdrawn}"
     )
 
 
@@ -297,8 +297,8 @@ def matches() -> None:
 @as_json
 def review(country: str | None, state: str, as_json: bool) -> None:
     """List parties, each with the organisations that it may be, the most alike first."""
-    wanted = (country or "").upper()
-    listed = [p for p in _pairs(load()) if p.state == state and wanted in ("", p.country)]
+    country_code = (country or "").upper()
+    listed = [p for p in _pairs(load()) if p.state == state and country_code in ("", p.country)]
     listed.sort(key=lambda pair: (-pair.score, pair.party, pair.service_id))
     if as_json:
         print_json([pair._asdict() for pair in listed])
@@ -358,17 +358,17 @@ def _pairs(settings: Settings) -> Iterator[_Pair]:
         threshold = settings.match_threshold / 100
         names = {entity.service_id: entity.legal_name or "" for entity in context.entities}
         matcher = PartyMatcher(context.entities, context.captures, threshold=threshold)
-        seen: set[tuple[str, str]] = set()
+        listed: set[tuple[str, str]] = set()
         for party in context.parties:
-            asked = matcher.ask(party.name, party.country, party.identifiers)
-            match = asked.on(FOREVER - 1) if party.org_evidence is not None else None
+            question = matcher.ask(party.name, party.country, party.identifiers)
+            match = question.on(FOREVER - 1) if party.org_evidence is not None else None
             if match is None or match.method in ("lei", "identifier", "name"):
                 continue
             key = context.reviews.key(party.name, party.country)
-            for score, service_id in asked.candidates():
-                if (key, service_id) in seen:
+            for score, service_id in question.candidates():
+                if (key, service_id) in listed:
                     continue
-                seen.add((key, service_id))
+                listed.add((key, service_id))
                 verdict = context.reviews.verdict(party.name, party.country, service_id)
                 state = "decided" if verdict != "open" else "resolved" if match.service_id else "waiting"
                 yield _Pair(
@@ -457,11 +457,11 @@ def _new_home(settings: Settings, folder: Path) -> Iterator[Ledger]:
 def _differences(ledger: Ledger, rebuilt: Ledger, replayed: Replayed) -> list[str]:
     """The captures whose rows differ. Sources that could not be rebuilt are not compared."""
     passed_over = set(replayed.missing)
-    held, again = ledger.contents(), rebuilt.contents()
+    stored, again = ledger.contents(), rebuilt.contents()
     differences = []
-    for number in sorted(held.keys() | again.keys()):
-        source = (held.get(number) or again[number]).source_id
-        if source not in passed_over and held.get(number) != again.get(number):
+    for number in sorted(stored.keys() | again.keys()):
+        source = (stored.get(number) or again[number]).source_id
+        if source not in passed_over and stored.get(number) != again.get(number):
             differences.append(f"capture {number} of {source}: differs from the vault")
     if len(differences) > _NAMED_AT_MOST:
         differences[_NAMED_AT_MOST:] = [f"and {len(differences) - _NAMED_AT_MOST} more"]

@@ -80,12 +80,12 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             raise_descriptor_limit()
-            given = (*ctx._protected_args, *ctx.args)
-            words = tuple(word for word in given if not word.startswith("-"))
+            arguments = (*ctx._protected_args, *ctx.args)
+            words = tuple(word for word in arguments if not word.startswith("-"))
             if not _SHARED.intersection(words[:1]):
                 os.umask(0o077)  # only the owner can read what is created under HOME
-            if not {"--help", "-h"}.intersection(given) and _lists_nothing(words):
-                if "--json" in given:
+            if not {"--help", "-h"}.intersection(arguments) and _lists_nothing(words):
+                if "--json" in arguments:
                     click.echo("[]")
                 return None
             if words[:1] == ("serve",):  # its supervisor forks, and may have no thread

@@ -30,10 +30,10 @@ MOST_DESCRIPTORS: Final = 65_536
 def raise_descriptor_limit() -> int:
     """Raises the limit as far as the system allows and returns it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    enough = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < enough:
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
     return descriptor_limit()
 
 
@@ -148,12 +148,12 @@ def end_soon_after_signals() -> Iterator[None]:
 
 
 def _end_after_signal(reader: int) -> None:
-    while came := os.read(reader, 1):
-        if came[0] in _STOPS:
+    while number := os.read(reader, 1):
+        if number[0] in _STOPS:
             time.sleep(STOP_SECONDS)
-            ctypes.CDLL(None).signal(came[0], 0)  # the default; Python allows it only in the main thread
-            os.kill(os.getpid(), came[0])
-            os._exit(128 + came[0])  # process 1 of a container ignores its own signal
+            ctypes.CDLL(None).signal(number[0], 0)  # the default; Python allows it only in the main thread
+            os.kill(os.getpid(), number[0])
+            os._exit(128 + number[0])  # process 1 of a container ignores its own signal
     os.close(reader)
 
 

@@ -71,11 +71,11 @@ def _code_state() -> bytes:
     lines = []
     for folder, inside, names in os.walk(package):
         inside[:] = sorted({*inside} - {"__pycache__", "client"})
-        place = Path(folder)
+        directory = Path(folder)
         for name in sorted(names):
             if name.endswith((".py", ".sql", ".toml", ".json", ".csv", ".md")):
-                known = (path := place / name).stat()
-                lines.append(f"{path.relative_to(package)} {known.st_size} {known.st_mtime_ns}\n")
+                status = (path := directory / name).stat()
+                lines.append(f"{path.relative_to(package)} {status.st_size} {status.st_mtime_ns}\n")
     return "".join(lines).encode()
 
 
@@ -221,8 +221,8 @@ def print_published(manifest: dict[str, Any], *, verbose: bool = False) -> None:
     if manifest.get("unchanged"):
         click.echo(f"nothing changed since edition {manifest['edition']} was published")
     rows = manifest["rows"]
-    shown = [f"{kind} {count}" for kind, count in rows.items() if verbose or not kind.startswith("signal-")]
-    click.echo(f"published edition {manifest['edition']}: {', '.join(shown)}")
+    counts = [f"{kind} {count}" for kind, count in rows.items() if verbose or not kind.startswith("signal-")]
+    click.echo(f"published edition {manifest['edition']}: {', '.join(counts)}")
 
 
 _MOST_ON_STDERR, _MOST_LINES = 3, 5

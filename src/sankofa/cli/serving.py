@@ -72,10 +72,10 @@ class Companion:
     """A process beside the workers, restarted when it ends."""
 
     def __init__(
-        self, run: Callable[[], None], needs: Sequence[int] = (), wanted: Callable[[], bool] = lambda: True
+        self, run: Callable[[], None], needs: Sequence[int] = (), has_work: Callable[[], bool] = lambda: True
     ) -> None:
-        """`needs`: descriptors that the process inherits; `wanted`: whether it has work to do."""
-        self._wanted = wanted
+        """`needs`: descriptors that the process inherits; `has_work`: whether there is work to do."""
+        self._has_work = has_work
         self._target = partial(_run_companion, os.getpid(), run, needs)
         self._process: BaseProcess | None = None
         self._not_before = 0.0
@@ -85,7 +85,7 @@ class Companion:
         if self._process is not None and not self._process.is_alive():
             self._process = None
             self._not_before = now + _AGAIN_SECONDS
-        if self._process is None and now >= self._not_before and self._wanted():
+        if self._process is None and now >= self._not_before and self._has_work():
             self._process = multiprocessing.Process(target=self._target, daemon=True)
             self._process.start()
         return [] if self._process is None else [self._process.sentinel]
@@ -268,7 +268,7 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
     """Print where the service is and how to try it, then serve until told to stop."""
     _refuse_read_only_home(settings)
     settings.cursor_secrets(), settings.keys_secrets()  # checked here: a worker could not report the problem
-    _refuse_taken_port(host, port)
+    _refuse_used_port(host, port)
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
     try:
         current = _current_edition(settings)
@@ -312,7 +312,7 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
         companions.append(Companion(follow_beside))
         click.echo(f"Following editions from {without_credentials(address_followed)}")
     hooks = settings.home / "hooks"
-    companions.append(Companion(_deliver_hooks, wanted=lambda: any(hooks.glob("*.json"))))
+    companions.append(Companion(_deliver_hooks, has_work=lambda: any(hooks.glob("*.json"))))
     limits = ConnectionLimits.of(settings)
     server = Supervisor(
         _APPLICATION,
@@ -406,7 +406,7 @@ def _refuse_read_only_home(settings: Settings) -> None:
         raise OperatorError(f"HOME ({settings.home}) is read-only for this user, but it stores {needed}")
 
 
-def _refuse_taken_port(host: str, port: int) -> None:
+def _refuse_used_port(host: str, port: int) -> None:
     """Report a port that is in use before any worker starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:

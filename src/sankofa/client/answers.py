@@ -21,12 +21,12 @@ _MOST_ROWS: Final = 20
 
 def html_table(title: str, notice: str, rows: list[dict[str, Any]]) -> str:
     """The first rows as a table, with their provenance folded below it. Everything is escaped."""
-    shown = list(islice(rows, _MOST_ROWS))
-    names = [name for name in (shown[0] if shown else ()) if name not in PROVENANCE]
+    first = list(islice(rows, _MOST_ROWS))
+    names = [name for name in (first[0] if first else ()) if name not in PROVENANCE]
     return (
-        f"<p><code>{escape(title)}</code></p>{_table(names, shown)}"
+        f"<p><code>{escape(title)}</code></p>{_table(names, first)}"
         f"<details><summary>Provenance</summary><p>{escape(notice)}</p>"
-        f"{_table(list(PROVENANCE), shown)}</details>"
+        f"{_table(list(PROVENANCE), first)}</details>"
     )
 
 

@@ -120,12 +120,12 @@ def accepted(request: Request, base_url: str, outcome: Outcome, now: datetime) -
 
 def question(endpoint: Endpoint, arguments: Mapping[str, object], accept: str) -> Request:
     """The request for a method's arguments; None values are left out."""
-    given = {name.rstrip("_"): _text(value) for name, value in arguments.items() if value is not None}
+    texts = {name.rstrip("_"): _text(value) for name, value in arguments.items() if value is not None}
     for name in endpoint.in_path:
-        if not given.get(name):
+        if not texts.get(name):
             raise ValueError(f"{name}: expected text, not {arguments.get(name)!r}")
-    path = endpoint.path.format(**{name: quote(given.pop(name), safe="") for name in endpoint.in_path})
-    return Request(path, given, accept)
+    path = endpoint.path.format(**{name: quote(texts.pop(name), safe="") for name in endpoint.in_path})
+    return Request(path, texts, accept)
 
 
 def read_json(reply: Reply) -> Any:

@@ -156,13 +156,13 @@ def _verified(answer: dict[str, Any], keys: list[str]) -> str:
     own = logged["rows"][proof["dataset"]]
     if not len(proof["rows"]) == len(rows) == int(answer.get("count", len(rows))):
         raise ValueError("The proof covers another number of rows than the answer has.")
-    if len({int(place["index"]) for place in proof["rows"]}) != len(rows):
+    if len({int(step["index"]) for step in proof["rows"]}) != len(rows):
         raise ValueError("The answer has a row twice.")
-    for number, (row, place) in enumerate(zip(rows, proof["rows"], strict=True)):
+    for number, (row, step) in enumerate(zip(rows, proof["rows"], strict=True)):
         fields = {name: value for name, value in row.items() if name not in _LATER}
-        salt = _bytes(place["salt"])
+        salt = _bytes(step["salt"])
         leaf = sha256(b"\x00" + salt + _canonical(fields).encode()).digest()
-        if _root(leaf, int(place["index"]), own["count"], place["path"]) != _bytes(own["root"]):
+        if _root(leaf, int(step["index"]), own["count"], step["path"]) != _bytes(own["root"]):
             raise ValueError(f"Row {number} was not in edition {logged['edition']} had.")
     return str(logged["edition"])
 

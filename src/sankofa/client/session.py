@@ -88,7 +88,7 @@ class SessionBase(ABC):
 
     def __init__(self, base_url: str, headers: Mapping[str, str], retries: Retries) -> None:
         address = httpx.URL(base_url)
-        self._shown_url = str(address.copy_with(userinfo=b"") if address.userinfo else base_url).rstrip("/")
+        self._public_url = str(address.copy_with(userinfo=b"") if address.userinfo else base_url).rstrip("/")
         self._has_key = KEY_FIELD in headers
         self._retries = retries
         self._by_columns = False
@@ -105,7 +105,7 @@ class SessionBase(ABC):
         return other
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._shown_url}>"
+        return f"<{type(self).__name__} of {self._public_url}>"
 
     @abstractmethod
     async def _send(self, request: Request) -> Outcome:
@@ -169,7 +169,7 @@ class SessionBase(ABC):
             await self._pause(pause)
             attempt, waited = attempt + 1, waited + pause
         try:
-            return accepted(request, self._shown_url, outcome, now)
+            return accepted(request, self._public_url, outcome, now)
         except Unauthorized as refused:
             if not self._has_key:
                 refused.args = (f"{refused.detail} SANKOFA_API_KEY is not set, and no key was given.",)
@@ -372,8 +372,8 @@ class AsyncSession(SessionBase):
         A cell is the value known on that release day. With `release` (`first`, `latest` or a number as text)
         the columns are `available_at` and `value`.
         """
-        asked = {"series": series_key(series), "release": release, "as_of": as_of, "from_": from_, "to": to}
-        return by_release(await self.columns._request("get_series_matrix", **asked), figures)
+        query = {"series": series_key(series), "release": release, "as_of": as_of, "from_": from_, "to": to}
+        return by_release(await self.columns._request("get_series_matrix", **query), figures)
 
     async def statement(
         self,
@@ -389,8 +389,8 @@ class AsyncSession(SessionBase):
         `issuer` is a service_id, a ticker (`JSE:NPN`, or `NPN` where one organisation has it), an LEI or
         an exact name.
         """
-        asked = {"service_id": issuer, "as_of": as_of, "kind": kind, "period_type": period_type}
-        return by_period(await self._request("get_statement", **asked, shape="wide"), figures)
+        arguments = {"service_id": issuer, "as_of": as_of, "kind": kind, "period_type": period_type}
+        return by_period(await self._request("get_statement", **arguments, shape="wide"), figures)
 
     async def universe(
         self,
@@ -404,8 +404,8 @@ class AsyncSession(SessionBase):
 
         With `all=False` one page of them.
         """
-        asked = {"country": country, "exchange": exchange, "as_of": as_of, "all": all}
-        return universe_frame(await self.columns._request("list_issuers", **asked))
+        arguments = {"country": country, "exchange": exchange, "as_of": as_of, "all": all}
+        return universe_frame(await self.columns._request("list_issuers", **arguments))
 
     async def join_as_of(self, frame: Any, *, on: tuple[str, str], features: Sequence[str]) -> Any:
         """A frame of pandas or Polars with features, each as known on the day of its row.

@@ -162,8 +162,8 @@ class FeatureJoin:
         for name in on:
             if name not in frame.columns:
                 raise ValueError(f"on: the frame has no column {name!r}")
-        if taken := [name for name in features if name in frame.columns]:
-            raise ValueError(f"features: the frame has a column {taken[0]!r} already")
+        if existing := [name for name in features if name in frame.columns]:
+            raise ValueError(f"features: the frame has a column {existing[0]!r} already")
         if not features:
             raise ValueError("features: expected a list of metrics, line items and series")
         self._frame = frame
@@ -315,18 +315,18 @@ def _rows(frame: Any) -> Any:
     rows = frame.rows if isinstance(frame, Answer) else frame
     if hasattr(frame, "columns"):
         by_item = getattr(frame, "attrs", {}).get("cells")
-        shown = {str(column)[:10] for column in frame.columns}
+        columns = {str(column)[:10] for column in frame.columns}
     else:
         is_wide = len(rows) and isinstance(rows[0].get("cells"), dict)
         by_item = {row["line_item"]: row["cells"] for row in rows} if is_wide else None
-        shown = None
+        columns = None
     if by_item is None:
         return rows
     return [
         {"line_item": item, "period_end": end, **cell}
         for item, cells in by_item.items()
         for end, cell in cells.items()
-        if shown is None or (end in shown and item in frame.index)
+        if columns is None or (end in columns and item in frame.index)
     ]
 
 

@@ -219,11 +219,11 @@ class Fetcher:
                 raise ReplyRefused(f"{call.public_url}: {hide(str(failure), call.hidden)}") from None
         raise CollectFailed(f"{call.public_url}: {hide(why, call.hidden)} ({self._attempts} attempts)")
 
-    def _pause(self, call: PlannedRequest, attempt: int, asked: float) -> None:
+    def _pause(self, call: PlannedRequest, attempt: int, retry_after: float) -> None:
         """The pause that the server asked for; otherwise exponential with jitter."""
-        seconds = asked or min(60.0, 0.25 * 2**attempt) * (0.5 + random.random())  # noqa: S311 - no secret
-        if asked:
-            self._rates.hold(httpx.URL(call.url).host, asked)
+        seconds = retry_after or min(60.0, 0.25 * 2**attempt) * (0.5 + random.random())  # noqa: S311 - no secret
+        if retry_after:
+            self._rates.hold(httpx.URL(call.url).host, retry_after)
         self._rates.sleep(seconds)
 
     def _attempt(
@@ -253,14 +253,14 @@ class Fetcher:
     def _follow(
         self, call: PlannedRequest, headers: dict[str, str], before: LastReply | None, partial: Path
     ) -> Fetched | None:
-        url = asked = httpx.URL(call.url)
-        seen: list[httpx.URL] = []
+        url = first_url = httpx.URL(call.url)
+        visited: list[httpx.URL] = []
         method, body = call.method, call.body
         for _ in range(_MOST_REDIRECTS + 1):
             self._refuse_unsafe(url)
-            if url in seen:
+            if url in visited:
                 raise ReplyRefused(f"redirects in a circle at {url.host}{url.path}")
-            seen.append(url)
+            visited.append(url)
             self._rates.wait(url.host, self._collect.rate)
             self._patience.begin_request()
             own = {name: text for name, text in headers.items() if self._headers.get(name) != text}
@@ -274,8 +274,8 @@ class Fetcher:
                         method, body = "GET", b""
                     url = following
                     continue
-                if url is not asked:
-                    network.refuse_login(url, asked)
+                if url is not first_url:
+                    network.refuse_login(url, first_url)
                 return self._received(call, reply, url, before, partial, headers)
         raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
 
@@ -349,7 +349,7 @@ class Fetcher:
             raise ReplyRefused(
                 f"the reply has {int(expected) + size:,} bytes, more than max_bytes ({most:,})"
             )
-        came = 0
+        received = 0
         # Chunks as they come: bytes held in a buffer are lost with the connection.
         with (
             noted_when_cut(partial, headers),
@@ -357,11 +357,11 @@ class Fetcher:
         ):
             for chunk in reply.iter_raw():
                 stream.write(chunk)
-                came += len(chunk)
-                if came + size > most:
+                received += len(chunk)
+                if received + size > most:
                     raise ReplyRefused(f"the reply has more than max_bytes ({most:,})")
-        if expected.isdigit() and came != int(expected):
-            raise _Cut(f"{came:,} bytes arrived, {int(expected):,} were announced")
+        if expected.isdigit() and received != int(expected):
+            raise _Cut(f"{received:,} bytes arrived, {int(expected):,} were announced")
 
     def _free_path(self, name: str) -> Path:
         """A free path for a whole file: others of the same name may be waiting to be ingested."""

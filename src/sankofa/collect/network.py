@@ -62,9 +62,9 @@ _DIGEST: Final = re.compile(r"(sha-256|sha-512|md5)=:?([A-Za-z0-9+/_-]+={0,2}):?
 _CHUNK: Final = 1 << 20
 
 
-def refuse_login(url: httpx.URL, asked: httpx.URL) -> None:
+def refuse_login(url: httpx.URL, first_url: httpx.URL) -> None:
     """A redirect to a login page is not a reply."""
-    if url != asked and _LOGIN.search(url.path) and not _LOGIN.search(asked.path):
+    if url != first_url and _LOGIN.search(url.path) and not _LOGIN.search(first_url.path):
         raise ReplyRefused(f"redirected to a login ({url.host}{url.path})")
 
 
@@ -199,7 +199,7 @@ class Patience:
         """The rate is measured from the first byte on: until then a publisher may think."""
         self._since = 0.0
 
-    def look(self, came: int = 0) -> None:
+    def look(self, received: int = 0) -> None:
         """Count received bytes. Raises Stopped or DeadlinePassed; httpcore.ReadTimeout if they are too
         few."""
         now = self._clock()
@@ -207,9 +207,9 @@ class Patience:
             raise Stopped("stopped")
         if now > self._until:
             raise DeadlinePassed(f"incomplete after {self._collect.deadline} (deadline)")
-        if came and not self._since:
+        if received and not self._since:
             self._since, self._bytes = now, 0
-        self._bytes += came
+        self._bytes += received
         if self._since and (took := now - self._since) >= _RATE_SECONDS:
             if self._bytes < self._collect.min_rate * took:
                 raise httpcore.ReadTimeout(

@@ -42,8 +42,8 @@ class PlannedRequest(NamedTuple):
     def key(self) -> str:
         """Identifies this request: the state of its last reply is stored under this key."""
         sent = hashlib.sha256(self.body).hexdigest()[:16] if self.body else ""
-        if (shown := hide(self.url, self.hidden)) != self.public_url:  # pages told apart by a token
-            sent = f"{hashlib.sha256(shown.encode()).hexdigest()[:16]} {sent}"
+        if (hidden_url := hide(self.url, self.hidden)) != self.public_url:  # pages told apart by a token
+            sent = f"{hashlib.sha256(hidden_url.encode()).hexdigest()[:16]} {sent}"
         return f"{self.method} {self.public_url} {sent}".rstrip()
 
 
@@ -61,22 +61,22 @@ def hide(text: str, hidden: tuple[str, ...]) -> str:
     return text
 
 
-def without_credentials(url: str, asked: str | None = None) -> str:
+def without_credentials(url: str, first_url: str | None = None) -> str:
     """An address without a password, and without the values of parameters that are named like credentials.
 
-    With `asked`, the address before the redirects, values that it does not have are left out too, because
+    With `first_url`, the address before the redirects, values that it does not have are left out too, as
     publishers sign addresses with parameters of any name.
     """
     parts = urlsplit(url)
-    known = None if asked is None else set(urlsplit(asked).query.split("&"))
-    pieces = []
-    for piece in parts.query.split("&"):
-        name, equals, _ = piece.partition("=")
-        keep = not _names_credential(name) and (known is None or piece in known)
-        pieces.append(piece if keep or not equals else f"{name}=***")
+    known = None if first_url is None else set(urlsplit(first_url).query.split("&"))
+    fields = []
+    for field in parts.query.split("&"):
+        name, equals, _ = field.partition("=")
+        keep = not _names_credential(name) and (known is None or field in known)
+        fields.append(field if keep or not equals else f"{name}=***")
     host = parts.netloc.rpartition("@")[2]
     netloc = f"***@{host}" if host != parts.netloc else host
-    return parts._replace(netloc=netloc, query="&".join(pieces), fragment="").geturl()
+    return parts._replace(netloc=netloc, query="&".join(fields), fragment="").geturl()
 
 
 def _names_credential(name: str) -> bool:

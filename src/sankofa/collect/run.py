@@ -260,12 +260,12 @@ class Collector:
 
     def close(self) -> list[SourceOutcome]:
         """Stop all transfers under way; returns their outcomes."""
-        left = list(self.under_way.values())
+        running = list(self.under_way.values())
         until = time.monotonic() + _END_SECONDS
-        for one in left:
+        for one in running:
             one.closed = True
             one.outcome.status = "stopped"
-        return [self._end(one, until) for one in left]
+        return [self._end(one, until) for one in running]
 
     def _end(self, one: _SourceUnderWay, until: float) -> SourceOutcome:
         one.closed = True
@@ -355,16 +355,16 @@ class Collector:
         folder = self._partials(source)
         if adapters()[source.adapter].names_people:
             shutil.rmtree(folder, ignore_errors=True)
-        for left in folder.glob(f"{WHOLE}*/"):
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in folder.glob(f"{WHOLE}*/"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def scheduled(sources: dict[str, Source], own: Iterable[str], named: str) -> list[Source]:
     """Sources fetched by default: the operator's own entries, and built-in ones by setting."""
-    wanted = {name.strip() for name in named.split(",")}
+    ids = {name.strip() for name in named.split(",")}
     return [
         source
         for source in sources.values()
         if source.collect is not None
-        and ((source.collect.scheduled and source.id in set(own)) or source.id in wanted)
+        and ((source.collect.scheduled and source.id in set(own)) or source.id in ids)
     ]

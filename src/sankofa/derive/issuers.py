@@ -107,8 +107,8 @@ def split_ratios(reports: Reports, vintages_of: VintagesOf) -> dict[FigureVintag
         fitting = [one for one in changed if one.fits(common)]
         sure = common in stated[document] or any(one.counts_shares for one in fitting)
         if sure or not _restates_money(vintages_of, document, {one.figure[0][2] for one in fitting}):
-            shown = (_SIMPLE | stated[document])[common]
-            ratios |= dict.fromkeys((one.figure for one in fitting), shown)
+            new_shares = (_SIMPLE | stated[document])[common]
+            ratios |= dict.fromkeys((one.figure for one in fitting), new_shares)
     return ratios
 
 
@@ -219,8 +219,8 @@ class Issuer:
 
     @cached_property
     def _accepted(self) -> dict[str, str]:
-        held = (self._ledger.acceptances(subject) for subject in self.entity.subjects)
-        return {document: instant for one in held for document, instant in one.items()}
+        accepted = (self._ledger.acceptances(subject) for subject in self.entity.subjects)
+        return {document: instant for one in accepted for document, instant in one.items()}
 
     @cached_property
     def _dated_locations(self) -> list[DatedLocation]:
@@ -341,31 +341,31 @@ def statement_figures(issuer: Issuer) -> Iterator[StatementFigure]:
     """Every figure of every statement of an issuer, by period and line item, earliest first."""
     for end, reported in _periods(issuer):
         views = History(ordinal(end), reported).views
-        shown: dict[str, StatementFigure] = {}
+        current: dict[str, StatementFigure] = {}
         days = [*(view.day for view in views), FOREVER][1:]
         for view, until in zip(views, days, strict=True):
             chosen = {}
             for item, identity, vintage, turned, others in _chosen(view, end):
                 own = issuer.vintages[identity][vintage - 1]
                 chosen[item] = StatementFigure(item, identity, own, turned, others, view.day, until)
-            for item in shown.keys() - chosen.keys():
-                yield shown.pop(item)
+            for item in current.keys() - chosen.keys():
+                yield current.pop(item)
             for item, now in chosen.items():
-                before = shown.get(item)
+                before = current.get(item)
                 if before is not None and before[:5] == now[:5]:
                     now = before._replace(until=until)
                 elif before is not None:
                     yield before
-                shown[item] = now
-        yield from shown.values()
+                current[item] = now
+        yield from current.values()
 
 
 def _periods(issuer: Issuer) -> Iterator[tuple[str, list[ReportedFigure]]]:
     """The figures a statement may show, by the end and the name of their period."""
-    wanted = table().concepts | _single_concepts()
+    concepts = table().concepts | _single_concepts()
     periods: defaultdict[tuple[str, str], list[ReportedFigure]] = defaultdict(list)
     for (concept, unit, period_end, period_start), reports in issuer.reports.items():
-        if concept in wanted:
+        if concept in concepts:
             start = ordinal(period_start) if period_start else None
             name = issuer.names.name(start, ordinal(period_end), reports[0].available)
             one = ReportedFigure(concept, unit, period_start, reports, _EVERY_DAY)

@@ -95,19 +95,21 @@ class HeldFacts(msgspec.Struct, array_like=True):
 
 
 def count_facts(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> HeldFacts:
-    held = HeldFacts(periods=set(facts.period_end))
+    counts = HeldFacts(periods=set(facts.period_end))
     for capture_id, number in Counter(facts.capture_id).items():
-        held.by_source.setdefault(captures[capture_id].source_id, SourceHoldings(subjects=1)).facts += number
+        counts.by_source.setdefault(
+            captures[capture_id].source_id, SourceHoldings(subjects=1)
+        ).facts += number
     for capture_id, day in set(zip(facts.capture_id, facts.available_at, strict=True)):
-        own = held.by_source[captures[capture_id].source_id]
+        own = counts.by_source[captures[capture_id].source_id]
         own.newest = max(own.newest, day)
     reported = zip(facts.concept, facts.unit, facts.period_end, facts.period_start, strict=True)
     figures: defaultdict[tuple[str, str, str, str], set[str]] = defaultdict(set)
     for identity, value in zip(reported, facts.value, strict=True):
         figures[identity].add(value)
-    held.identities = len(figures)
-    held.restated = sum(len(values) > 1 for values in figures.values())
-    return held
+    counts.identities = len(figures)
+    counts.restated = sum(len(values) > 1 for values in figures.values())
+    return counts
 
 
 class FundamentalCounts(NamedTuple):
@@ -219,14 +221,14 @@ def measure(
     by_source: dict[str, Figures] = defaultdict(dict)  # by source
     of_tenders = recall(TENDERS, lambda: _tenders(ledger, tenders(), captures))
     of_macro = recall(MACRO, lambda: _macro(macro()))
-    held = fundamentals.held.by_source
+    holdings = fundamentals.held.by_source
     by_sku: dict[str, Figures] = {
         "AF-FUND": {**_fundamentals(fundamentals, by_source), **fundamentals.metrics},
         "AF-TENDER": {**of_tenders.figures},
         "AF-MACRO": {**of_macro.figures},
     }
     _count_intake(ledger, by_source)
-    newest = {source_id: one.newest for source_id, one in held.items() if one.newest}
+    newest = {source_id: one.newest for source_id, one in holdings.items() if one.newest}
     for counts in (of_tenders, of_macro):
         for source_id, figures in counts.by_source.items():
             by_source[source_id] |= figures
@@ -280,14 +282,14 @@ def _decimals(floors: Mapping[str, float]) -> Figures:
 
 def _fundamentals(counted: FundamentalCounts, by_source: dict[str, Figures]) -> Figures:
     facts = evidenced = in_ledger = 0
-    for source_id, held in counted.held.by_source.items():
-        in_ledger += held.facts
+    for source_id, holdings in counted.held.by_source.items():
+        in_ledger += holdings.facts
         published, dated = counted.served.get(source_id, ServedFacts(0, 0))
         facts, evidenced = facts + published, evidenced + dated
         by_source[source_id] |= {
             "facts": Decimal(published),
-            "facts_in_ledger": Decimal(held.facts),
-            "entities": Decimal(held.subjects),
+            "facts_in_ledger": Decimal(holdings.facts),
+            "entities": Decimal(holdings.subjects),
         }
         by_source[source_id] |= _share("share_with_evidenced_available_at", dated, published)
     return {

@@ -96,12 +96,14 @@ class MacroMetadata:
 
     def __init__(self, ledger: LedgerReader) -> None:
         self._names = ledger.indicator_names()
-        said = list(ledger.series_info())
-        self._described = {info.code: info for _, info in said}
-        self._sources = {n: capture.source_id for n, capture in ledger.captures().items()} if said else {}
-        self._said = {(self._sources.get(number), info.code): info for number, info in said}
+        described = list(ledger.series_info())
+        self._described = {info.code: info for _, info in described}
+        self._sources = (
+            {n: capture.source_id for n, capture in ledger.captures().items()} if described else {}
+        )
+        self._by_source = {(self._sources.get(number), info.code): info for number, info in described}
         self._of_code: defaultdict[str, list[object]] = defaultdict(list)
-        for number, info in said:
+        for number, info in described:
             self._of_code[info.code].append((self._sources.get(number), info))
 
     def of_code(self, code: str) -> object:
@@ -110,7 +112,7 @@ class MacroMetadata:
 
     def published(self, capture_id: int, series: str) -> SeriesInfo | None:
         """The latest metadata of a series, from the source of a capture."""
-        return self._said.get((self._sources.get(capture_id), series)) if self._said else None
+        return self._by_source.get((self._sources.get(capture_id), series)) if self._by_source else None
 
     def indicator(self, country: str, code: str) -> Indicator:
         info = self._described.get(code)

@@ -105,8 +105,8 @@ class Tenders:
         for party_id, name, country, identifiers, evidence, _ in self._evidenced:
             by_id[party_id] = None
             if evidence is not None:
-                asked = self._matcher.ask(name, country, identifiers)
-                by_id[party_id] = _Party(Resolved(name, country, identifiers, evidence, UNRESOLVED), asked)
+                question = self._matcher.ask(name, country, identifiers)
+                by_id[party_id] = _Party(Resolved(name, country, identifiers, evidence, UNRESOLVED), question)
         return by_id
 
     def _cleaned_again(
@@ -124,19 +124,19 @@ class Tenders:
         return row, cleaned.summary, resolved
 
     def _resolved(self, organisation: Organisation, day: int) -> Resolved:
-        asked = self._matcher.ask(organisation.name, organisation.country, organisation.identifiers)
-        return Resolved(*organisation[1:], asked.on(day))
+        question = self._matcher.ask(organisation.name, organisation.country, organisation.identifiers)
+        return Resolved(*organisation[1:], question.on(day))
 
 
 class _Party(NamedTuple):
     """A party that may be named, and its candidate organisations."""
 
     named: Resolved
-    asked: PartyQuestion
+    question: PartyQuestion
 
     def on(self, day: int) -> Resolved:
         """Matched as of the day of a release."""
-        match = self.asked.on(day)
+        match = self.question.on(day)
         return self.named._replace(match=match) if match.service_id else self.named
 
 
@@ -335,10 +335,10 @@ class TenderValues:
                 ReportedAmount(amounts[n], days[n], (-moments[n], n), numbers[n]) for n in reported
             ]
             for vintage in vintages(amount_reports, 0):
-                begun = vintage.report.number
-                self.numbers[begun] = vintage.number
+                first_number = vintage.report.number
+                self.numbers[first_number] = vintage.number
                 if vintage.successor is not None:
-                    self.untils[begun] = vintage.successor.available
+                    self.untils[first_number] = vintage.successor.available
 
 
 class ReportedAward(NamedTuple):
@@ -418,7 +418,7 @@ def processes(
 ) -> Iterator[ProcessReleases]:
     """In the order of their ocids. Releases wait in a temporary file, so that memory stays flat."""
     with tempfile.TemporaryFile(buffering=0) as file:
-        places: defaultdict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
+        ranges: defaultdict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
         end = 0
         for tender in tenders.of(country):
             row = tender.row
@@ -431,9 +431,9 @@ def processes(
             written = _encode_release(release)
             file.write(written)
             # Without the Z, which would put a whole second after its fractions.
-            places[row.ocid].append((released[:-1], row.release_id, end, len(written)))
+            ranges[row.ocid].append((released[:-1], row.release_id, end, len(written)))
             end += len(written)
-        for ocid in sorted(places):
-            listed = sorted(places[ocid])
+        for ocid in sorted(ranges):
+            listed = sorted(ranges[ocid])
             releases = [_decode_release(os.pread(file.fileno(), size, start)) for _, _, start, size in listed]
             yield ProcessReleases(ocid, day_states(releases))

@@ -207,8 +207,8 @@ class _DialectExchange(Exchange):
             self.service.answers.offer(key, known)
         headers = [*known.headers, *self._of_key()]
         if head.if_none_match:
-            held = [one.strip().removeprefix(b"W/") for one in head.if_none_match.split(b",")]
-            if f'"{known.tag}"'.encode() in held:
+            tags = [one.strip().removeprefix(b"W/") for one in head.if_none_match.split(b",")]
+            if f'"{known.tag}"'.encode() in tags:
                 return Response(304, headers)
         return Response(200, headers, known.body)
 
@@ -223,8 +223,8 @@ class _DialectExchange(Exchange):
 
     def _refuse(self, problem: Problem) -> Response:
         self.problem = problem.slug
-        asked = self._request or DialectRequest(self.scope["method"], self._root, "", ())
-        reply = self._dialect.refuse(problem, asked)
+        request = self._request or DialectRequest(self.scope["method"], self._root, "", ())
+        reply = self._dialect.refuse(problem, request)
         fields = problem_headers(problem, self.site.base_url + RESOURCE_METADATA)
         quota = self._of_key() if self.usage else [NO_STORE]
         headers = [(b"content-type", reply.content_type.encode()), *reply.headers, *fields, *quota]

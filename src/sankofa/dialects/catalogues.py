@@ -194,15 +194,15 @@ def _dataset(base: str, table: _Table, publisher: _Node) -> _Node:
 
 def _turtle(node: _Node) -> Iterator[str]:
     """The statements about a node and the nodes below it."""
-    said = [f"a {node['@type']}"]
+    statements = [f"a {node['@type']}"]
     for name, value in node.items():
         values = value if isinstance(value, list) else [value]
         if not name.startswith("@"):
-            said.append(f"{name} {', '.join(map(_term, values))}")
+            statements.append(f"{name} {', '.join(map(_term, values))}")
             for one in values:
                 if "@id" in one and "@type" in one:
                     yield from _turtle(one)
-    yield f"\n<{node['@id']}> " + " ;\n    ".join(said) + " ."
+    yield f"\n<{node['@id']}> " + " ;\n    ".join(statements) + " ."
 
 
 def _term(value: _Node) -> str:

@@ -108,11 +108,11 @@ class DialectQuestion(NamedTuple):
     async def answer(self, name: str, **parameters: Any) -> Answer:
         """The answer of an operation to parameters as text, without empty ones. A paid key gets all rows at
         once. Raises the problem that REST would answer with."""
-        given = {label.rstrip("_"): text for label, text in parameters.items() if text}
+        texts = {label.rstrip("_"): text for label, text in parameters.items() if text}
         call = self.call
         if not call.grant.sample:
             call = msgspec.structs.replace(call, grant=_every_row(call.grant))
-        return await ask(call, name, given)
+        return await ask(call, name, texts)
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
         """The rows of an operation with every digit. Raises UpgradeRequired instead of cutting them."""
@@ -213,14 +213,14 @@ _read_row = msgspec.json.Decoder(ListedSeries).decode
 
 async def series_row(edition: Edition, key: str) -> ListedSeries | None:
     """The catalogue row of a series; None if there is no such series, or it was not known yet."""
-    kept = edition.cache("series rows", 1024)
-    if (known := kept.get(key)) is not None:
+    cached_rows = edition.cache("series rows", 1024)
+    if (known := cached_rows.get(key)) is not None:
         return cast("ListedSeries", known)
     number = await entry_behind(edition, (key, 1, "", ""))
     rows = await rows_numbered(edition, [number] if number < entry_count(edition) else [])
     if not rows or rows[0].series != key or not rows[0].vintages:
         return None
-    kept.put(key, rows[0])
+    cached_rows.put(key, rows[0])
     return rows[0]
 
 
@@ -243,8 +243,8 @@ async def stored_row(edition: Edition, number: int) -> ListedSeries:
 async def tabled_numbers(edition: Edition) -> Mapping[str, list[int]]:
     """By indicator, the catalogue numbers of its `WDI:` series; in a locked view only those known then."""
     whole = edition.whole if isinstance(edition, DayView) else edition
-    kept = whole.cache("tabled indicators", 1)
-    numbers: dict[str, list[int]] | None = kept.get("")
+    cached = whole.cache("tabled indicators", 1)
+    numbers: dict[str, list[int]] | None = cached.get("")
     if numbers is None:
         numbers = {}
         begin, end = [await entry_behind(whole, (key, 1, "", "")) for key in (TABLED, _BEHIND_TABLED)]
@@ -256,7 +256,7 @@ async def tabled_numbers(edition: Edition) -> Mapping[str, list[int]]:
                 numbers.setdefault(indicator.decode(), []).append(number)
                 number += 1
             await yield_points.step()
-        kept.put("", numbers)
+        cached.put("", numbers)
     if not isinstance(edition, DayView):
         return numbers
     days = await edition.numbers(SERIES_KNOWN, "", keep=True)

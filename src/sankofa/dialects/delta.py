@@ -79,7 +79,7 @@ async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str
     request, call = question.request, question.call
     versions = await _versions(question)
     first = last = versions[-1].number
-    asked: dict[str, Any] = {}
+    query: dict[str, Any] = {}
     _files(call.edition, table)
     if what == "version":
         if text := request.given("startingTimestamp"):
@@ -88,14 +88,14 @@ async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str
     if what == "query":
         if request.method != "POST":
             raise MethodNotAllowed("POST")
-        asked = _query(request.body)
-        last = _chosen(versions, asked).number
+        query = _query(request.body)
+        last = _chosen(versions, query).number
     elif what == "changes":
-        asked = _query(json.dumps(_bounds(request)).encode())
+        query = _query(json.dumps(_bounds(request)).encode())
     elif what != "metadata":
         raise NotFound(f"A table has no {what}.")
-    if is_changes := what == "changes" or asked.get("startingVersion") is not None:
-        first, last = _span(versions, asked)
+    if is_changes := what == "changes" or query.get("startingVersion") is not None:
+        first, last = _span(versions, query)
     edition = await _edition(question, versions[last])
     files = _files(edition, table)
     lines = [
@@ -133,22 +133,22 @@ async def _changes(
     So all rows of a changed file are deleted and inserted: the inserts are the file of the version, whole.
     """
     actions: list[dict[str, Any]] = []
-    edition, version, held = question.call.edition, versions[first], dict[str, Mapping[str, Any]]()
+    edition, version, before = question.call.edition, versions[first], dict[str, Mapping[str, Any]]()
     if first:
         version = versions[first - 1]
         edition = await _edition(question, version)
-        held = _tables(edition).get(table, {})
+        before = _tables(edition).get(table, {})
     for one in versions[first : last + 1]:
         own = await _edition(question, one)
         files = _tables(own).get(table, {})
         moment = {"version": one.number, "timestamp": int(one.at.timestamp() * 1000)}
         for kind, some, others, where in (
-            ("remove", held, files, (edition, version)),
-            ("add", files, held, (own, one)),
+            ("remove", before, files, (edition, version)),
+            ("add", files, before, (own, one)),
         ):
             changed = [name for name in some if _digest(some, name) != _digest(others, name)]
             actions += [{kind: {**await _file(question, *where, name), **moment}} for name in changed]
-        edition, version, held = own, one, files
+        edition, version, before = own, one, files
     return actions
 
 
@@ -174,32 +174,34 @@ async def _versions(question: DialectQuestion) -> list[_Version]:
 def _query(body: bytes) -> dict[str, Any]:
     """Raises BadRequest or InvalidParameter."""
     try:
-        asked = json.loads(body or b"{}")
+        query = json.loads(body or b"{}")
     except ValueError:
-        asked = None
-    if not isinstance(asked, dict):
+        query = None
+    if not isinstance(query, dict):
         raise BadRequest("The body of a query must be a JSON object.")
     for name in ("version", "limitHint", "startingVersion", "endingVersion"):
-        number = asked.get(name)
+        number = query.get(name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
             raise InvalidParameter(name, "expected a whole number")
-    return asked
+    return query
 
 
 def _bounds(request: DialectRequest) -> dict[str, Any]:
     """The bounds of a question for changes, as in the body of a query."""
     numbers = {name: request.given(name) for name in ("startingVersion", "endingVersion")}
     texts = {name: request.given(name) for name in ("startingTimestamp", "endingTimestamp")}
-    given = {name: int(text) if text.isascii() and text.isdigit() else text for name, text in numbers.items()}
-    return {name: value for name, value in (given | texts).items() if value != ""}
+    bounds = {
+        name: int(text) if text.isascii() and text.isdigit() else text for name, text in numbers.items()
+    }
+    return {name: value for name, value in (bounds | texts).items() if value != ""}
 
 
-def _span(versions: list[_Version], asked: Mapping[str, Any]) -> tuple[int, int]:
+def _span(versions: list[_Version], query: Mapping[str, Any]) -> tuple[int, int]:
     """The first and the last version whose changes are asked for. Raises InvalidParameter."""
     newest = versions[-1].number
     bounds: list[int | None] = []
     for name in ("starting", "ending"):
-        number, at = asked.get(f"{name}Version"), asked.get(f"{name}Timestamp")
+        number, at = query.get(f"{name}Version"), query.get(f"{name}Timestamp")
         if number is not None and at is not None:
             raise InvalidParameter(f"{name}Timestamp", f"beside `{name}Version`: send one of them")
         bounds.append(number if at is None else _number_at(versions, at, f"{name}Timestamp"))
@@ -226,9 +228,9 @@ def _number_at(versions: list[_Version], text: object, name: str) -> int:
     return numbers[0]
 
 
-def _chosen(versions: list[_Version], asked: Mapping[str, Any]) -> _Version:
+def _chosen(versions: list[_Version], query: Mapping[str, Any]) -> _Version:
     """The version named in a query, or the newest. Raises InvalidParameter."""
-    number, timestamp = asked.get("version"), asked.get("timestamp")
+    number, timestamp = query.get("version"), query.get("timestamp")
     if number is not None and timestamp is not None:
         raise InvalidParameter("timestamp", "together with `version`: send only one of them")
     if number is not None:

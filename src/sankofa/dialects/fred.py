@@ -275,10 +275,10 @@ async def _search(question: DialectQuestion) -> DialectReply:
         rows.sort(key=lambda row: str(getattr(row, field) or ""), reverse=direction == "desc")
     offset, most = request.number("offset", 0, 0, 10**8), request.number("limit", 1000, 1, 1000)
     edition = edition_on(question, period.known)
-    shown = [await _described(edition, row.series, row, period) for row in rows[offset : offset + most]]
+    described = [await _described(edition, row.series, row, period) for row in rows[offset : offset + most]]
     echo = {**period.echo(), "order_by": order, "sort_order": direction}
     sizes = {"count": len(rows), "offset": offset, "limit": most}
-    return _written(request, "seriess", "series", {**echo, **sizes}, shown)
+    return _written(request, "seriess", "series", {**echo, **sizes}, described)
 
 
 async def _matching(edition: Edition, text: str) -> list[ListedSeries]:
@@ -356,12 +356,12 @@ def _page(
     offset, most = request.number("offset", 0, 0, 10**8), request.number("limit", default, 1, _ROWS)
     if offset:
         question.call.grant.requires_paid("offset")
-    count = shown = len(rows) if isinstance(rows, list) else rows.count("\n") + bool(rows)
+    count = sent = len(rows) if isinstance(rows, list) else rows.count("\n") + bool(rows)
     if offset or count > most:
         listed = rows if isinstance(rows, list) else rows.splitlines()
         listed = listed[offset : offset + most] if request.given("limit") else listed[offset:]
-        shown, rows = len(listed), listed if isinstance(rows, list) else "\n".join(listed)
-    question.refuse_cut(sum(len(row) - 1 for row in rows) if by_day else shown)
+        sent, rows = len(listed), listed if isinstance(rows, list) else "\n".join(listed)
+    question.refuse_cut(sum(len(row) - 1 for row in rows) if by_day else sent)
     sizes = {"count": count, "offset": offset, "limit": most}
     return _written(request, root, element, {**echo, **sizes}, rows)
 
@@ -371,11 +371,11 @@ def _written(
     root: str,
     element: str,
     attributes: Mapping[str, object],
-    given: list[Any] | str,
+    content: list[Any] | str,
 ) -> DialectReply:
     """Rows in the format of `file_type`, by default XML. Raises InvalidParameter."""
     file_type = request.given("file_type", "xml")
-    lines, rows = (given, []) if isinstance(given, str) else ("", given)
+    lines, rows = (content, []) if isinstance(content, str) else ("", content)
     start, end = attributes.get("realtime_start"), attributes.get("realtime_end")
     if file_type == "json":
         if not lines:
@@ -409,12 +409,12 @@ def _around(lines: str, opening: str, middle: str, closing: str) -> str:
     return f"{opening}{between}{closing[:-1]}"
 
 
-_TAKEN: Final = ("series_id", "realtime_start", "realtime_end", "file_type")
+_PARAMETERS: Final = ("series_id", "realtime_start", "realtime_end", "file_type")
 _PAGED: Final = "limit offset sort_order"
 _SELECTED: Final = "observation_start observation_end units frequency aggregation_method"
 _SEARCHED: Final = "search_text search_type order_by filter_variable filter_value"
 _ENDPOINTS: Final = {
-    path: (perform, dict.fromkeys((*_TAKEN, *names.split())))
+    path: (perform, dict.fromkeys((*_PARAMETERS, *names.split())))
     for path, perform, names in (
         ("series", _series, ""),
         ("series/observations", _observations, f"{_PAGED} {_SELECTED} output_type vintage_dates"),

@@ -314,9 +314,9 @@ def by_vintage_date(key: str, values: History, period: RealTimePeriod, *, only_n
     days = [day.toordinal() for day in period.vintage_dates]
     if not days:
         days = sorted(day for day in changes if start <= day <= end)
-        standing = max((day for day in changes if day < start), default=None)
-        if standing is not None and not only_new and start not in days:
-            days.insert(0, standing)
+        latest = max((day for day in changes if day < start), default=None)
+        if latest is not None and not only_new and start not in days:
+            days.insert(0, latest)
     if len(days) * len(values) > _MOST_CELLS:
         raise InvalidParameter("vintage_dates", f"{len(days)} days of {len(values)} values: ask for fewer")
     label = key.replace(":", "_")  # an XML attribute name may not contain a colon

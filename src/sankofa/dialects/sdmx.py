@@ -86,12 +86,12 @@ def _message(schema: str, prepared: str, data: dict[str, Any], **more: Any) -> b
     return msgspec.json.encode({"meta": {**own, **more, "sender": {"id": AGENCY}}, "data": data})
 
 
-def structure_json(codes: Codes, prepared: str, wanted: StructureKinds) -> bytes:
+def structure_json(codes: Codes, prepared: str, kinds: StructureKinds) -> bytes:
     data: dict[str, Any] = {}
-    if wanted.flows:
+    if kinds.flows:
         structure = f"{_URN}datastructure.DataStructure={AGENCY}:{FLOW}({VERSION})"
         data["dataflows"] = [_maintained(FLOW, _FLOW_NAME, structure=structure)]
-    if wanted.others:
+    if kinds.others:
         data["dataStructures"] = [_maintained(FLOW, _FLOW_NAME, dataStructureComponents=_components())]
         concepts = [_item(name, title) for name, title in _CONCEPTS.items()]
         data["conceptSchemes"] = [_maintained("CONCEPTS", "Concepts", isPartial=False, concepts=concepts)]
@@ -99,15 +99,15 @@ def structure_json(codes: Codes, prepared: str, wanted: StructureKinds) -> bytes
             _maintained(
                 f"CL_{name}",
                 _CONCEPTS[name],
-                isPartial=wanted.partial and name == "SERIES",
+                isPartial=kinds.partial and name == "SERIES",
                 codes=[_item(code, title) for code, title in codes[name].items()],
             )
             for name in DIMENSIONS
         ]
-    if wanted.constraint is not None:
+    if kinds.constraint is not None:
         attached = {"dataflows": [f"{_URN}datastructure.Dataflow={AGENCY}:{FLOW}({VERSION})"]}
         values = [
-            {"id": name, "include": True, "values": [{"value": code} for code in wanted.constraint[name]]}
+            {"id": name, "include": True, "values": [{"value": code} for code in kinds.constraint[name]]}
             for name in DIMENSIONS
         ]
         regions = [{"include": True, "components": values}]
@@ -149,7 +149,7 @@ def _components() -> dict[str, Any]:
     }
 
 
-def structure_xml(codes: Codes, prepared: str, wanted: StructureKinds) -> bytes:
+def structure_xml(codes: Codes, prepared: str, kinds: StructureKinds) -> bytes:
     """SDMX-ML 2.1, which older clients read."""
     written = _template().render(
         agency=AGENCY,
@@ -161,7 +161,7 @@ def structure_xml(codes: Codes, prepared: str, wanted: StructureKinds) -> bytes:
         schemas=_SCHEMAS,
         codes=codes,
         prepared=prepared,
-        wanted=wanted,
+        kinds=kinds,
     )
     return ('<?xml version="1.0" encoding="UTF-8"?>\n' + "".join(written.splitlines())).encode()
 
@@ -226,8 +226,8 @@ async def _answer(question: DialectQuestion) -> DialectReply:
         if not parts or parts[0] not in ("dataflow", "*"):
             raise NotFound("There is one dataflow: data/dataflow/SANKOFA/MACRO/1.0.0.")
         _check_id(parts[1:4], (FLOW,))
-        asked = _data_query(question, parts[4] if len(parts) > 4 else "*")
-        return await (_data if kind == "data" else _availability)(question, asked)
+        query = _data_query(question, parts[4] if len(parts) > 4 else "*")
+        return await (_data if kind == "data" else _availability)(question, query)
     raise NotFound("No such path; expected structure/, data/ or availability/.")
 
 
@@ -246,31 +246,31 @@ async def _structures(question: DialectQuestion, parts: list[str]) -> DialectRep
         raise NotFound(f"No structures of this kind; expected one of {', '.join(sorted(_KINDS))}.")
     _check_id(parts[1:4], (*_IDS.get(kind, (FLOW,)), FLOW) if kind == "*" else _IDS.get(kind, (FLOW,)))
     refers = question.request.given("references", "none") != "none"
-    wanted = StructureKinds(
+    kinds = StructureKinds(
         flows=kind in ("dataflow", "*") or refers,
         others=kind != "dataflow" or refers,
         partial=question.call.grant.sample,
     )
-    codes = _codes(await _catalogue(question)) if wanted.others else {}
-    return _structure_reply(question, codes, wanted)
+    codes = _codes(await _catalogue(question)) if kinds.others else {}
+    return _structure_reply(question, codes, kinds)
 
 
-def _structure_reply(question: DialectQuestion, codes: Codes, wanted: StructureKinds) -> DialectReply:
+def _structure_reply(question: DialectQuestion, codes: Codes, kinds: StructureKinds) -> DialectReply:
     prepared = f"{question.call.today}T00:00:00Z"
-    if "json" in question.request.accept or wanted.constraint is not None:
-        return DialectReply(structure_json(codes, prepared, wanted), _STRUCTURE_JSON)
-    return DialectReply(structure_xml(codes, prepared, wanted), _STRUCTURE_XML)
+    if "json" in question.request.accept or kinds.constraint is not None:
+        return DialectReply(structure_json(codes, prepared, kinds), _STRUCTURE_JSON)
+    return DialectReply(structure_xml(codes, prepared, kinds), _STRUCTURE_XML)
 
 
-async def _catalogue(question: DialectQuestion, asked: _DataQuery | None = None) -> list[ListedSeries]:
+async def _catalogue(question: DialectQuestion, query: _DataQuery | None = None) -> list[ListedSeries]:
     """The dated series that may match a query. If the query names a few, they are looked up one by one."""
-    wanted = None if asked is None else asked.codes[2]
-    if wanted is not None and len(wanted) <= _MOST_LOOKED_UP:
-        rows = [row for code in sorted(wanted) for row in await _named(question, code)]
+    codes = None if query is None else query.codes[2]
+    if codes is not None and len(codes) <= _MOST_LOOKED_UP:
+        rows = [row for code in sorted(codes) for row in await _named(question, code)]
     else:
         rows = await question.read(read_series_rows, "list_series")
     # annual indicators also exist as `WDI:` series
-    return [row for row in rows if row.vintages and (asked is None or _admits(asked, _key(row)))]
+    return [row for row in rows if row.vintages and (query is None or _admits(query, _key(row)))]
 
 
 async def _named(question: DialectQuestion, code: str) -> list[ListedSeries]:
@@ -287,8 +287,8 @@ def _key(row: ListedSeries) -> tuple[str, str, str]:
     return FREQUENCIES[row.frequency], row.country or NO_AREA, series_code(row.series)
 
 
-def _admits(asked: _DataQuery, key: tuple[str, str, str]) -> bool:
-    return all(codes is None or code in codes for codes, code in zip(asked.codes, key, strict=True))
+def _admits(query: _DataQuery, key: tuple[str, str, str]) -> bool:
+    return all(codes is None or code in codes for codes, code in zip(query.codes, key, strict=True))
 
 
 def _codes(rows: Iterable[ListedSeries]) -> dict[str, dict[str, str]]:
@@ -301,8 +301,8 @@ def _codes(rows: Iterable[ListedSeries]) -> dict[str, dict[str, str]]:
     return {name: dict(sorted(own.items())) for name, own in codes.items()}
 
 
-async def _availability(question: DialectQuestion, asked: _DataQuery) -> DialectReply:
-    codes = _codes(await _catalogue(question, asked))
+async def _availability(question: DialectQuestion, query: _DataQuery) -> DialectReply:
+    codes = _codes(await _catalogue(question, query))
     refers = question.request.given("references", "none") != "none"
     return _structure_reply(
         question, codes, StructureKinds(refers, refers, question.call.grant.sample, codes)
@@ -314,10 +314,12 @@ def _data_query(question: DialectQuestion, key: str) -> _DataQuery:
     request, today = question.request, question.call.today
     codes: list[frozenset[str] | None] = [None] * len(DIMENSIONS)
     if key not in _ANY:
-        places = key.split(".")
-        if len(places) != len(DIMENSIONS):
+        positions = key.split(".")
+        if len(positions) != len(DIMENSIONS):
             raise InvalidParameter("key", f"expected the positions {'.'.join(DIMENSIONS)}, empty for any")
-        codes = [None if place in ("", "*") else frozenset(re.split("[+,]", place)) for place in places]
+        codes = [
+            None if position in ("", "*") else frozenset(re.split("[+,]", position)) for position in positions
+        ]
     since, until = request.given("startPeriod"), request.given("endPeriod")
     for name, value in request.query:
         if (match := _FILTER.fullmatch(name)) is None:
@@ -395,22 +397,22 @@ def _count(request: DialectRequest, name: str) -> int | None:
     return int(text) if text else None
 
 
-async def _data(question: DialectQuestion, asked: _DataQuery) -> DialectReply:
-    rows = await _catalogue(question, asked)
+async def _data(question: DialectQuestion, query: _DataQuery) -> DialectReply:
+    rows = await _catalogue(question, query)
     observations: list[_Observation] = []
     if len(rows) > MOST_SERIES:
         raise InvalidParameter("key", f"{len(rows)} series match; an answer has at most {MOST_SERIES}")
     for row in rows:
-        in_full = asked.has_history or question.call.grant.sample  # which may request a few of many
-        own = await (_history if in_full else _latest)(question, asked, row)
-        if not asked.has_history:
+        in_full = query.has_history or question.call.grant.sample  # which may request a few of many
+        own = await (_history if in_full else _latest)(question, query, row)
+        if not query.has_history:
             own = list({one.day: one for one in own}.values())
-        if asked.updated_after is not None:
-            own = [one for one in own if _became(one) > asked.updated_after]
-        if asked.first is not None or asked.last is not None:  # the first, the last, or both
+        if query.updated_after is not None:
+            own = [one for one in own if _became(one) > query.updated_after]
+        if query.first is not None or query.last is not None:  # the first, the last, or both
             days = sorted({one.day for one in own})
-            kept = {*days[: asked.first or 0], *(days[-asked.last :] if asked.last else ())}
-            own = [one for one in own if one.day in kept]
+            chosen = {*days[: query.first or 0], *(days[-query.last :] if query.last else ())}
+            own = [one for one in own if one.day in chosen]
         observations += own
         if len(observations) > MOST_OBSERVATIONS:
             raise InvalidParameter("key", f"more than {MOST_OBSERVATIONS} observations; narrow the key")
@@ -432,7 +434,7 @@ def _became(one: _Observation) -> datetime:
     return datetime.combine(date.fromisoformat(one.available_at), time(23, 59, 59), UTC)
 
 
-async def _latest(question: DialectQuestion, asked: _DataQuery, row: ListedSeries) -> list[_Observation]:
+async def _latest(question: DialectQuestion, query: _DataQuery, row: ListedSeries) -> list[_Observation]:
     """The values of a series as known on a day, oldest first."""
     key = _key(row)
     values = await question.rows(
@@ -440,26 +442,26 @@ async def _latest(question: DialectQuestion, asked: _DataQuery, row: ListedSerie
         series=row.series,
         country=row.country or "",
         frequency=row.frequency,
-        as_of=str(asked.as_of),
-        from_=asked.since and f"{asked.since}-01-01"[:_DAY],
+        as_of=str(query.as_of),
+        from_=query.since and f"{query.since}-01-01"[:_DAY],
     )
     return [
         _Observation(key, one["date"], one["value"], one["available_at"])
         for one in reversed(values)
-        if asked.since <= one["date"] and one["date"][: len(asked.until)] <= asked.until
+        if query.since <= one["date"] and one["date"][: len(query.until)] <= query.until
     ]
 
 
-async def _history(question: DialectQuestion, asked: _DataQuery, row: ListedSeries) -> list[_Observation]:
+async def _history(question: DialectQuestion, query: _DataQuery, row: ListedSeries) -> list[_Observation]:
     """Every vintage of a series known on a day, by date and the day it became public."""
     key = _key(row)
     observations = []
     for column in await columns_of_series(question.call.edition, row.series):
         _, _, frequency, country = column.split("|")
         if (frequency, country) == (row.frequency, row.country or ""):
-            async for one in every_vintage(question.call.edition, column, asked.as_of):
+            async for one in every_vintage(question.call.edition, column, query.as_of):
                 at = one.date.isoformat()
-                if asked.since <= at and at[: len(asked.until)] <= asked.until:
+                if query.since <= at and at[: len(query.until)] <= query.until:
                     observations.append((at, one.vintage, one.value, one.available_at.isoformat()))
     observations.sort(key=lambda one: one[:2])
     return [_Observation(key, at, value, public) for at, _, value, public in observations]
@@ -469,27 +471,27 @@ def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:
     """SDMX-JSON 2.0: one data set for the latest values, further ones for the values they replaced."""
     dimensions = ("TIME_PERIOD", "AllDimensions")
     flat = question.request.chosen("dimensionAtObservation", dimensions, "TIME_PERIOD") == "AllDimensions"
-    places = [sorted({one.key[at] for one in observations}) for at in range(len(DIMENSIONS))]
+    members = [sorted({one.key[at] for one in observations}) for at in range(len(DIMENSIONS))]
     days = sorted({one.day for one in observations})
     public = sorted({one.available_at for one in observations})
-    at_place = [{code: at for at, code in enumerate(own)} for own in (*places, days, public)]
+    positions = [{code: at for at, code in enumerate(own)} for own in (*members, days, public)]
     sets: list[dict[str, Any]] = []
-    seen: defaultdict[tuple[Any, ...], int] = defaultdict(int)
+    counts: defaultdict[tuple[Any, ...], int] = defaultdict(int)
     for one in observations:
-        number = seen[one.key, one.day]
-        seen[one.key, one.day] += 1
+        number = counts[one.key, one.day]
+        counts[one.key, one.day] += 1
         if number == len(sets):
             sets.append({"structure": 0, "action": "Information", "observations" if flat else "series": {}})
-        series = ":".join(str(at_place[at][code]) for at, code in enumerate(one.key))
-        day, value = str(at_place[3][one.day]), None if one.value is None else float(one.value)
-        cell = [value, at_place[4][one.available_at]]
+        series = ":".join(str(positions[at][code]) for at, code in enumerate(one.key))
+        day, value = str(positions[3][one.day]), None if one.value is None else float(one.value)
+        cell = [value, positions[4][one.available_at]]
         if flat:
             sets[number]["observations"][f"{series}:{day}"] = cell
         else:
             own = sets[number]["series"].setdefault(series, {"observations": {}})
             own["observations"][day] = cell
     own_dimensions = [
-        {"id": name, "keyPosition": at, "values": [{"id": code} for code in places[at]]}
+        {"id": name, "keyPosition": at, "values": [{"id": code} for code in members[at]]}
         for at, name in enumerate(DIMENSIONS)
     ]
     period = {"id": "TIME_PERIOD", "keyPosition": 3, "values": [{"value": day} for day in days]}

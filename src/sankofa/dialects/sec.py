@@ -101,8 +101,8 @@ async def _company_concept(
 async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:
     """Every issuer with a CIK by service_id, read once per edition and day."""
     question.call.grant.requires_paid("A list of registrants")
-    kept = question.call.edition.cache("registrants", 1)
-    known: dict[str, Registrant] | None = kept.get("")
+    cached = question.call.edition.cache("registrants", 1)
+    known: dict[str, Registrant] | None = cached.get("")
     if known is None:
         known = {}
         yield_points = YieldPoints(16)
@@ -116,7 +116,7 @@ async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:
                 known[service_id] = Registrant(
                     service_id, int(numbers[0]), issuer["legal_name"] or "", listings
                 )
-        kept.put("", known)
+        cached.put("", known)
     return known
 
 
@@ -166,11 +166,11 @@ async def _submissions(question: DialectQuestion, registrant: str) -> DialectRep
 
 async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, period: str) -> DialectReply:
     """One figure of each registrant for a calendar period: the latest that was public on the day."""
-    if (asked := _FRAME.match(period)) is None:
+    if (match := _FRAME.match(period)) is None:
         raise InvalidParameter("period", "expected CY2019, CY2019Q1 or CY2019Q1I")
     registrants = await _registrants(question)
     uom = unit.replace("-per-", "/")
-    year = min(max(int(asked[1]), 1), 9998)
+    year = min(max(int(match[1]), 1), 9998)
     # Every period closest to one of this year ends within these days, so the reader can skip all others.
     days = date(year, 1, 1), min(date(year + 1, 12, 31), question.call.today)
     filters = [
@@ -182,7 +182,7 @@ async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, 
     ]
     chosen: dict[str, Row] = {}
     for row in await _reported(question.call.edition, filters):
-        if row["service_id"] in registrants and _fits(row, asked):
+        if row["service_id"] in registrants and _fits(row, match):
             other = chosen.get(row["service_id"])
             if other is None or _rank(row) > _rank(other):
                 chosen[row["service_id"]] = row
@@ -205,9 +205,9 @@ def _rank(row: Row) -> tuple[date, date, int]:
     return row["period_end"], row["available_at"], row["vintage"]
 
 
-def _fits(row: Row, asked: "re.Match[str]") -> bool:
+def _fits(row: Row, match: "re.Match[str]") -> bool:
     """Whether a calendar period is the one that a figure's period is closest to."""
-    year, quarter, instant = int(asked[1]), asked[2], asked[3]
+    year, quarter, instant = int(match[1]), match[2], match[3]
     start, end = row["period_start"], row["period_end"]
     if instant or start is None:
         middle = end - timedelta(days=45)

@@ -139,8 +139,8 @@ def _codes(text: str) -> list[str] | None:
 async def _indicators(question: DialectQuestion, text: str) -> list[Row]:
     """The indicators asked for, as the World Bank describes them. Raises InvalidParameter."""
     listed = await _catalogue(question.call.edition)
-    wanted = list(listed) if text.lower() == _ALL else [one.upper() for one in text.split(";") if one]
-    for one in wanted:
+    codes = list(listed) if text.lower() == _ALL else [one.upper() for one in text.split(";") if one]
+    for one in codes:
         if one not in listed:
             raise InvalidParameter("indicator", f"no indicator {one[:64]!r}")
     return [
@@ -153,14 +153,14 @@ async def _indicators(question: DialectQuestion, text: str) -> list[Row]:
             "sourceOrganization": "",
             "topics": [],
         }
-        for one in wanted
+        for one in codes
     ]
 
 
 async def _catalogue(edition: Edition) -> dict[str, ListedSeries]:
     """Every indicator by code, read once per edition; on a day, those whose `WDI:` series are known."""
-    kept = edition.cache("indicators", 1)
-    listed: dict[str, ListedSeries] | None = kept.get("")
+    cached = edition.cache("indicators", 1)
+    listed: dict[str, ListedSeries] | None = cached.get("")
     if listed is None:
         listed = {}
         spans = await macro_spans(edition)
@@ -173,7 +173,7 @@ async def _catalogue(edition: Edition) -> dict[str, ListedSeries]:
             if row.series.startswith(TABLED) or not row.vintages:
                 listed[row.series.removeprefix(TABLED).partition(":")[0]] = row
             await yield_points.step()
-        kept.put("", listed)
+        cached.put("", listed)
     return listed
 
 
@@ -184,7 +184,7 @@ async def _values(question: DialectQuestion, countries: str, indicators: str, da
     if question.request.given("gapfill").upper() == "Y":
         raise InvalidParameter("gapfill", "no value is carried forward here: use mrnev")
     rows = await _rows(question, countries, indicators, _years(dates))
-    shown = [
+    points = [
         {
             "indicator": {"id": row["indicator"], "value": row["name"]},
             "country": {"id": row["country"], "value": country_name(row["country"])},
@@ -197,7 +197,7 @@ async def _values(question: DialectQuestion, countries: str, indicators: str, da
         }
         for row in rows
     ]
-    return _list(question, shown, _updated(rows))
+    return _list(question, points, _updated(rows))
 
 
 async def _rows(
@@ -212,9 +212,9 @@ async def _rows(
     rows: list[Row] = []
     for indicator, about in described.items():
         of_day = question.call.lock is not None
-        asked = await (_as_known if of_day else _as_captured)(question, indicator, codes, span)
+        values = await (_as_known if of_day else _as_captured)(question, indicator, codes, span)
         rows += [
-            {**row, "indicator": indicator, "name": about["name"]} for row in asked if row["year"] in years
+            {**row, "indicator": indicator, "name": about["name"]} for row in values if row["year"] in years
         ]
     return _most_recent(question.request, rows)
 
@@ -287,20 +287,20 @@ async def _concepts(question: DialectQuestion, parts: list[str]) -> DialectReply
     if parts == ["concepts"]:
         concepts = [{"id": one, "value": one} for one in ("Country", "Series", "Time")]
         return _source_reply(question, [{"id": _SOURCE, "name": _SOURCE_NAME, "concept": concepts}], 3)
-    asked = {parts[n].lower(): parts[n + 1] for n in range(0, len(parts) - 1, 2)}
-    if len(parts) % 2 or not asked.keys() <= {"country", "series", "time"}:
+    chosen = {parts[n].lower(): parts[n + 1] for n in range(0, len(parts) - 1, 2)}
+    if len(parts) % 2 or not chosen.keys() <= {"country", "series", "time"}:
         raise NotFound("No such path; a source has concepts, country, series and time.")
-    if len(asked) == 1:
-        ((concept, text),) = asked.items()
+    if len(chosen) == 1:
+        ((concept, text),) = chosen.items()
         members, head = _slice(question, await _members(question, concept, text))
         variables = {"id": concept.title(), "name": concept.title(), "variable": members}
         source = [{"id": _SOURCE, "name": _SOURCE_NAME, "concept": [variables]}]
         return DialectReply(_encode({**head, "source": source}), JSON)
     rows = await _rows(
-        question, asked.get("country", _ALL), asked.get("series", _ALL), _years(asked.get("time", _ALL))
+        question, chosen.get("country", _ALL), chosen.get("series", _ALL), _years(chosen.get("time", _ALL))
     )
-    shown, head = _slice(question, [_point(row) for row in rows], _updated(rows))
-    source_of = {"id": _SOURCE, "name": _SOURCE_NAME, "data": shown}
+    page, head = _slice(question, [_point(row) for row in rows], _updated(rows))
+    source_of = {"id": _SOURCE, "name": _SOURCE_NAME, "data": page}
     return DialectReply(_encode({**head, "source": source_of}), JSON)
 
 
@@ -325,8 +325,8 @@ def _point(row: Row) -> Row:
 
 
 def _list(question: DialectQuestion, rows: Sequence[Row], updated: str | None = None) -> DialectReply:
-    shown, head = _slice(question, rows, updated)
-    return DialectReply(_encode([head, shown]), JSON)
+    page, head = _slice(question, rows, updated)
+    return DialectReply(_encode([head, page]), JSON)
 
 
 def _source_reply(question: DialectQuestion, source: list[Row], total: int) -> DialectReply:

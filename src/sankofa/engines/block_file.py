@@ -362,15 +362,15 @@ class BlockFileReader:
         prefix = _name(kind, "")
         bisect = bisect_left if with_it else bisect_right
         first = bisect(self._order, _name(kind, after), key=self._name_at)
-        places = self._order[first : first + most]
+        numbers = self._order[first : first + most]
         if not self._state.complete:
-            for at in places:
+            for at in numbers:
                 self._check_key(at)
         whole, unpack, start, begin = self._bytes, _KEY.unpack_from, _KEY.size, len(prefix)
         listed = bytes(self._digests[_DIGEST * first : _DIGEST * (first + most)])
         digests = []
         digest_at = 0
-        for at in places:
+        for at in numbers:
             name = bytes(whole[at + start : at + start + unpack(whole, at)[1]])
             if not name.startswith(prefix):
                 break

@@ -146,10 +146,10 @@ class Datastore:
         trusted key signed it."""
         try:
             status = self._note.stat()
-            seen = status.st_ino, status.st_mtime_ns, status.st_size
-            if self._note_read is None or self._note_read[0] != seen:
+            state = status.st_ino, status.st_mtime_ns, status.st_size
+            if self._note_read is None or self._note_read[0] != state:
                 content = self._note.read_bytes()
-                self._note_read = seen, read_publication(content, self._trusted_keys())
+                self._note_read = state, read_publication(content, self._trusted_keys())
         except FileNotFoundError:
             if self._trusted and self._pointer.exists():
                 raise StoreUnavailable("datastore", f"{NOTE}: missing: nothing here is signed") from None
@@ -245,21 +245,21 @@ class Datastore:
         """Add `current` to the list of everything published, point at it in one atomic step, then remove
         every edition that is not listed."""
         signers = self.signers()
-        kept = self.list_editions().editions
-        removed = [name for name in kept if name not in editions and name != current]
+        stored = self.list_editions().editions
+        removed = [name for name in stored if name not in editions and name != current]
         self.list_as_published(self.published() | {current})
-        self._sign(signers, current, [name for name in kept if name not in removed])
+        self._sign(signers, current, [name for name in stored if name not in removed])
         with operator_errors(self._pointer):
             replace_file(self._pointer, f"{current}\n".encode())
             for name in removed:
                 shutil.rmtree(self.editions / name)
 
-    def _sign(self, signers: Sequence[Signer], current: str, kept: Iterable[str]) -> None:
+    def _sign(self, signers: Sequence[Signer], current: str, stored: Iterable[str]) -> None:
         """Sign the stored editions that were signed before or that this process built; all of them if nothing
         was signed before."""
         before = self.publication()
         editions = {}
-        for name in kept:
+        for name in stored:
             if name in self._unsigned:
                 editions[name] = self._unsigned[name]
             elif before is None:
@@ -290,8 +290,8 @@ class Datastore:
 
     def published(self) -> frozenset[str]:
         """Every published edition, including the stored ones."""
-        kept = self.list_editions()
-        return self.published_list().published | {*kept.editions, *filter(None, [kept.current])}
+        stored = self.list_editions()
+        return self.published_list().published | {*stored.editions, *filter(None, [stored.current])}
 
     def withdraw(self, editions: Collection[str]) -> None:
         """Marks stored editions as withdrawn: they may not be served instead of a newer one."""

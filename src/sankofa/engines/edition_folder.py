@@ -72,7 +72,7 @@ class EditionWriter:
         self._kinds: set[str] = set()
         self._held: dict[str, StoredFile] = {}
         """Files of this edition: parts by their content, reused files by their SHA-256."""
-        self._kept: dict[str, tuple[Path, StoredFile]] | None = None
+        self._stored_files: dict[str, tuple[Path, StoredFile]] | None = None
         """The same for the stored editions."""
         try:
             with operator_errors(self._unfinished):
@@ -185,11 +185,11 @@ class EditionWriter:
 
     def _whole_file(self, known_by: str) -> tuple[Path, StoredFile] | None:
         """A file of a kept edition, with every page verified."""
-        if self._kept is None:
-            self._kept = _files_of_editions(self._editions, self._signed)
-        if known_by not in self._kept:
+        if self._stored_files is None:
+            self._stored_files = _files_of_editions(self._editions, self._signed)
+        if known_by not in self._stored_files:
             return None
-        path, stored = self._kept[known_by]
+        path, stored = self._stored_files[known_by]
         try:
             CheckedFile(path, stored.size, stored.pages, self._opened.states).check_all()
         except (Damaged, OSError):

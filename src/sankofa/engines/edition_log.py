@@ -235,9 +235,9 @@ class EditionLog:
         """Every entry. Raises StoreUnavailable."""
         try:
             status = self._entries.stat()
-            seen = status.st_ino, status.st_mtime_ns, status.st_size
-            if self._read is None or self._read[0] != seen:
-                self._read = seen, read_entries(self._entries.read_bytes())
+            state = status.st_ino, status.st_mtime_ns, status.st_size
+            if self._read is None or self._read[0] != state:
+                self._read = state, read_entries(self._entries.read_bytes())
         except FileNotFoundError:
             return NO_ENTRIES
         except OSError as failure:
@@ -262,9 +262,9 @@ class EditionLog:
         """The signed list of the files with the hashes of rows; None if there is none yet."""
         return _content(self._row_trees_note)
 
-    def list_row_trees(self, kept: Collection[str], signers: Sequence[Signer]) -> None:
+    def list_row_trees(self, stored: Collection[str], signers: Sequence[Signer]) -> None:
         """Remove hashes of rows of editions that are not kept, and sign the remaining list."""
-        self.prune_row_trees(kept)
+        self.prune_row_trees(stored)
         listed = {}
         with operator_errors(self._row_trees):
             for path in sorted(self._row_trees.glob("*")):
@@ -274,9 +274,9 @@ class EditionLog:
             if listed and note != self.row_trees_note():
                 replace_file(self._row_trees_note, note)
 
-    def prune_row_trees(self, kept: Collection[str]) -> None:
+    def prune_row_trees(self, stored: Collection[str]) -> None:
         for path in self._row_trees.glob("*"):
-            if path.name not in kept:
+            if path.name not in stored:
                 path.unlink(missing_ok=True)
 
     def append(

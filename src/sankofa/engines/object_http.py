@@ -80,10 +80,10 @@ class _Pace(threading.local):
         self._since = self._began = time.monotonic()
         self._bytes = 0
 
-    def look(self, came: int) -> None:
+    def look(self, received: int) -> None:
         """Count received bytes. Raises httpcore.ReadTimeout if they are too late or too few."""
         now = time.monotonic()
-        self._bytes += came
+        self._bytes += received
         if now - self._began > self._most:
             raise httpcore.ReadTimeout(f"incomplete after {self._most:.0f} s")
         if now - self._since > RATE_SECONDS:

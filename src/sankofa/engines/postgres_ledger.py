@@ -204,7 +204,7 @@ class PostgresLedgers:
         self._schema = schema
         self._bounded = BoundedConnection(self._server)
         self._thread: ThreadPoolExecutor | None = None
-        self._asking: asyncio.Future[None] | None = None
+        self._pending_ping: asyncio.Future[None] | None = None
 
     def open(self) -> PostgresLedger:
         return PostgresLedger(self._server, self._schema)
@@ -246,13 +246,13 @@ class PostgresLedgers:
     async def ping(self) -> None:
         """Concurrent callers share one answer, in one thread, so a frozen server blocks no other work."""
         loop = asyncio.get_running_loop()
-        asking = self._asking
-        if asking is None or asking.done() or asking.get_loop() is not loop:
+        pending = self._pending_ping
+        if pending is None or pending.done() or pending.get_loop() is not loop:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, thread_name_prefix="postgresql")
-            asking = self._asking = loop.run_in_executor(self._thread, self._ping)
-            asking.add_done_callback(_retrieve)
-        await asyncio.shield(asking)
+            pending = self._pending_ping = loop.run_in_executor(self._thread, self._ping)
+            pending.add_done_callback(_retrieve)
+        await asyncio.shield(pending)
 
     def close(self) -> None:
         thread, self._thread = self._thread, None
@@ -275,10 +275,10 @@ class PostgresLedgers:
             raise StoreUnavailable("datastore", str(failure)) from None
 
 
-def _retrieve(asked: "asyncio.Future[None]") -> None:
+def _retrieve(ping: "asyncio.Future[None]") -> None:
     """Marks the result as read: an answer without a waiting caller is not an error."""
-    if not asked.cancelled():
-        asked.exception()
+    if not ping.cancelled():
+        ping.exception()
 
 
 def _guard(table: str) -> str:

@@ -203,8 +203,8 @@ def _create(path: Path | None) -> tuple[IO[bytes], Path | None]:
     """A new file beside this one; or an unnamed one if that is not possible."""
     if path is not None:
         with suppress(OSError):
-            for left in path.parent.glob(f".{path.name}-*"):  # left by a build that was killed
-                left.unlink(missing_ok=True)
+            for leftover in path.parent.glob(f".{path.name}-*"):  # left by a build that was killed
+                leftover.unlink(missing_ok=True)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
             return os.fdopen(descriptor, "w+b", buffering=1 << 20), Path(name)

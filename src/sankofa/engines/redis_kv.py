@@ -185,27 +185,27 @@ class NodesUrl(NamedTuple):
             raise SettingsError(_FORM) from None
         if not known or len(path) > (0 if cluster else 2) or (not cluster and not (path and path[0])):
             raise SettingsError(_FORM)
-        given = {"username": unquote(user), "password": unquote(password)}
+        credentials = {"username": unquote(user), "password": unquote(password)}
         return cls(
             cluster,
             scheme.startswith("rediss"),
             addresses,
             "" if cluster else unquote(path[0]),
             database,
-            {name: value for name, value in given.items() if value},
+            {name: value for name, value in credentials.items() if value},
             {name.removeprefix("sentinel_"): value for name, value in options.items()},
         )
 
 
 def _address(text: str, port: int) -> tuple[str, int]:
     """Raises ValueError."""
-    host, colon, given = text.rpartition(":")
+    host, colon, number = text.rpartition(":")
     if not colon:
-        host, given = text, str(port)
+        host, number = text, str(port)
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not 0 < int(given) < 65536:
+    if not host or not 0 < int(number) < 65536:
         raise ValueError(text)
-    return host, int(given)
+    return host, int(number)
 
 
 _LARGEST_ANSWER = limit("answer of Redis", 64 << 20, "bytes", "503")

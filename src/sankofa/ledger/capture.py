@@ -62,8 +62,8 @@ def _columns(stored: str) -> list[list[Any]]:
 
 
 def facts_in(stored: str, documents: Collection[str]) -> Iterable[Texts]:
-    held, _ = _coded(_split(stored)[DOCUMENT])
-    return () if held.isdisjoint(documents) else zip(*_columns(stored), strict=True)
+    own, _ = _coded(_split(stored)[DOCUMENT])
+    return () if own.isdisjoint(documents) else zip(*_columns(stored), strict=True)
 
 
 def join_facts(rows: Sequence[tuple[int, str, str]]) -> FactColumns:
@@ -90,12 +90,12 @@ _FACTS: Final = 20_000
 """Facts to collect before appending those of complete subjects."""
 _MOST_FACTS: Final = 10 * _FACTS
 """Facts after which they are appended although there may be more of their subject."""
-_TOLD: Final = "SELECT capture_id, told FROM fact WHERE subject = ? AND source_id = ?"
+_FACT_VALUES: Final = "SELECT capture_id, told FROM fact WHERE subject = ? AND source_id = ?"
 # Rows that a source dates have their place in time, whenever they arrive.
 _ABSORB_DATED_RECORDS = """
     INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
 """
-_SAID: Final = {
+_UNDATED_KEYS: Final = {
     "entity_record": (("subject", "source_id"), "digest"),
     "link": (("identifier", "source_id"), "subject"),
     "spell": (("identifier", "source_id", "subject", "first_day"), "last_day"),
@@ -107,8 +107,8 @@ _SAID: Final = {
 def _absorb_undated(table: str, *, repeated: bool) -> str:
     """Append staged rows whose value differs from the current row. A `repeated` file appends nothing, even if
     the value has changed since."""
-    key, said = _SAID[table]
-    same = [f"r.{column} = s.{column}" for column in (*key, said)]
+    key, value_column = _UNDATED_KEYS[table]
+    same = [f"r.{column} = s.{column}" for column in (*key, value_column)]
     if not repeated:
         own = " AND ".join(f"x.{column} = s.{column}" for column in key)
         newest = f"SELECT max(effective) FROM {table} AS x WHERE {own} AND x.effective <= s.effective"  # noqa: S608 - our own names
@@ -140,7 +140,7 @@ class Persons:
         self._proven: dict[str, int] = {}
         for hashed, capture_id in proven:
             self._proven[hashed] = min(capture_id, self._proven.get(hashed, capture_id))
-        self._asked: dict[str, bool] = {}
+        self._answers: dict[str, bool] = {}
 
     @property
     def mark(self) -> str:
@@ -151,9 +151,9 @@ class Persons:
         return all(mark == self.mark for mark in marks)
 
     def __contains__(self, subject: str) -> bool:
-        known = self._asked.get(subject)
+        known = self._answers.get(subject)
         if known is None:
-            known = self._asked[subject] = bool(self._proven) and self.hashed(subject) in self._proven
+            known = self._answers[subject] = bool(self._proven) and self.hashed(subject) in self._proven
         return known
 
     def proven_by(self, subjects: Iterable[str]) -> int:
@@ -163,7 +163,7 @@ class Persons:
     def add(self, subject: str, capture_id: int) -> str:
         hashed = self.hashed(subject)
         self._proven.setdefault(hashed, capture_id)
-        self._asked.clear()
+        self._answers.clear()
         return hashed
 
     def hashed(self, subject: str) -> str:
@@ -311,8 +311,8 @@ class Capture:
             return
         encoded = self._encode(record.profile)
         if self.cleaned_copy is not None:
-            said = (record.subject, record.effective, msgspec.Raw(encoded), record.incidental)
-            self.cleaned_copy(RecordKind.ENTITY, said)
+            statement = (record.subject, record.effective, msgspec.Raw(encoded), record.incidental)
+            self.cleaned_copy(RecordKind.ENTITY, statement)
         profile = encoded.decode()
         digest = hashlib.blake2b(encoded, digest_size=12).hexdigest()
         dated = record.effective or self._file_instant
@@ -397,7 +397,7 @@ class Capture:
             documents = {texts[DOCUMENT] for texts in facts}
             known: set[Texts] = set()
             part = 0
-            for capture_id, stored in self.session.query(_TOLD, (subject, self.source_id)):
+            for capture_id, stored in self.session.query(_FACT_VALUES, (subject, self.source_id)):
                 part += capture_id == self.id
                 known.update(facts_in(stored, documents))
             if new := sorted(set(facts).difference(known)):

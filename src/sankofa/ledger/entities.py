@@ -182,9 +182,9 @@ def resolve(
 ) -> Resolution:
     """Resolve all organisations of the ledger. The order of ingestion does not matter."""
     persons = ledger.persons()
-    held = dict(ledger.fact_subjects())
-    proven = persons.proven_by(held)
-    first_seen = {subject: first for subject, first in held.items() if subject not in persons}
+    subjects = dict(ledger.fact_subjects())
+    proven = persons.proven_by(subjects)
+    first_seen = {subject: first for subject, first in subjects.items() if subject not in persons}
     named = defaultdict[str, list[Statement]](list)
     earlier = defaultdict[str, list[Statement]](list)
     relationships = defaultdict[str, list[Statement]](list)
@@ -219,8 +219,8 @@ def resolve(
     shared, recycled = _shared(first_seen, claims)
     groups, conflicts = _merge(first_seen, shared)
     unresolved = {c.identifier for c in conflicts if not c.identifier.startswith("registry:")}
-    left = unresolved, unresolved | recycled
-    everyone = (_entity(group, first_seen, (named, earlier), claims, left, captures) for group in groups)
+    excluded = unresolved, unresolved | recycled
+    everyone = (_entity(group, first_seen, (named, earlier), claims, excluded, captures) for group in groups)
     entities = [entity for entity in everyone if _is_organisation(entity)]
     for entity in entities if relationships else ():
         entity.relationships = [one for subject in entity.subjects for one in relationships.get(subject, ())]
@@ -295,12 +295,12 @@ def _entity(
     first_seen: dict[str, int],
     records: tuple[Mapping[str, list[Statement]], Mapping[str, list[Statement]]],
     claims: dict[str, list[Claim]],
-    left: tuple[set[str], set[str]],
+    excluded: tuple[set[str], set[str]],
     captures: dict[int, CaptureInfo],
 ) -> Entity:
-    """`records` has the current and the earlier ones of each subject, `left` the identifiers that belong to
-    nobody, and those that are not the subject's own."""
-    unresolved, disputed = left
+    """`records` has the current and the earlier ones of each subject. `excluded` has the identifiers without
+    an owner, and those that are not the subject's own."""
+    unresolved, disputed = excluded
     named, replaced = records
     statements = [one for s in subjects for one in named.get(s, ())]
     earlier = [one for s in subjects for one in replaced.get(s, ())] if replaced else []
@@ -309,7 +309,7 @@ def _entity(
     surviving = service_id(oldest)
     aliases = sorted({service_id(s) for s in subjects} - {surviving}) if several else []
     statements = strongest_first(statements)
-    held: dict[str, tuple[str, Claim]] = {}  # the claim that was known first, with its day
+    earliest: dict[str, tuple[str, Claim]] = {}  # the claim that was known first, with its day
     recorded: dict[tuple[str, int], str] = {}
     for one in chain(earlier, statements):
         day = one.effective[:10] if one.filed else one.profile.registered
@@ -326,21 +326,21 @@ def _entity(
                 spells.setdefault(identifier, []).append(claim)
             else:
                 known = recorded.get((subject, claim.capture_id), ""), claim
-                held[identifier] = min(known, held.get(identifier, known))
+                earliest[identifier] = min(known, earliest.get(identifier, known))
     for subject in subjects:  # an issuer known only by the identifier its filings give
         identifier = in_one_spelling(subject)
-        if identifier not in held and (identifier not in disputed or subject in own):
+        if identifier not in earliest and (identifier not in disputed or subject in own):
             first = first_seen[subject]
-            held[identifier] = "", Claim(identifier, captures[first].ref(subject), first)
+            earliest[identifier] = "", Claim(identifier, captures[first].ref(subject), first)
     ordered = [
         claim
-        for identifier in sorted({*held, *spells})
-        for claim in (_joined(spells[identifier]) if identifier in spells else [held[identifier][1]])
+        for identifier in sorted({*earliest, *spells})
+        for claim in (_joined(spells[identifier]) if identifier in spells else [earliest[identifier][1]])
     ]
-    standing = [claim for claim in ordered if not claim.last]
+    current = [claim for claim in ordered if not claim.last]
     past = [claim for claim in ordered if claim.last]
     names = tuple(aliases), tuple(sorted(subjects))
-    return Entity(surviving, *names, first_seen[oldest], statements, standing, past, earlier)
+    return Entity(surviving, *names, first_seen[oldest], statements, current, past, earlier)
 
 
 def _is_organisation(entity: Entity) -> bool:
@@ -408,8 +408,8 @@ def _shared(
         first = owner.setdefault(in_one_spelling(subject), subject)
         if first != subject:
             shared.setdefault(in_one_spelling(subject), {first}).add(subject)
-    for subject, held in claims.items():
-        for claim in held:
+    for subject, own in claims.items():
+        for claim in own:
             identifier = claim.identifier
             if identifier.partition(":")[0] in STRONG:
                 if claim.first or claim.last:

@@ -174,8 +174,8 @@ class PastSession(_CutSession):
         super().__init__(session)
         again = f"SELECT capture_id FROM recapture WHERE stands_for <= {last_capture}"  # noqa: S608 - a number
         self._condition = f"capture_id <= {last_capture} OR capture_id IN ({again})"
-        shown = self.query("SELECT capture_id FROM capture")
-        self.capture_filter = CaptureFilter(frozenset(number for (number,) in shown), {})
+        visible = self.query("SELECT capture_id FROM capture")
+        self.capture_filter = CaptureFilter(frozenset(number for (number,) in visible), {})
 
     def _cut(self, named: re.Match[str]) -> str:
         word, table, alias = named.groups()
@@ -193,8 +193,8 @@ class FilteredSession(_CutSession):
         hidden = [*generations.withdrawn, *(generations.stored_id(source_id) for source_id in source_ids)]
         self._source = f"source_id NOT IN ({_quoted(hidden)})" if hidden else "1 = 1"
         self._capture = f"capture_id IN (SELECT capture_id FROM capture WHERE {self._source})"  # noqa: S608 - quoted
-        shown = session.query(f"SELECT capture_id FROM capture WHERE {self._source}")  # noqa: S608 - quoted
-        self.capture_filter = CaptureFilter(frozenset(n for (n,) in shown), generations.stands_for)
+        visible = session.query(f"SELECT capture_id FROM capture WHERE {self._source}")  # noqa: S608 - quoted
+        self.capture_filter = CaptureFilter(frozenset(n for (n,) in visible), generations.stands_for)
         self._renames = generations.current_names
 
     def _cut(self, named: re.Match[str]) -> str:

@@ -104,14 +104,14 @@ class MacroCapture:
 
     def annual(self, column: AnnualColumn) -> Iterator[Rejected]:
         """Yields the years that no source may name; they are neither set nor withdrawn."""
-        given, this_year = column.values, self._day[:4]
-        if given and not EARLIEST <= min(given) + _NEW_YEAR <= max(given) + _NEW_YEAR <= self._day:
-            faults = ((year, self._refusal("year", year + _NEW_YEAR)) for year in given)
+        values, this_year = column.values, self._day[:4]
+        if values and not EARLIEST <= min(values) + _NEW_YEAR <= max(values) + _NEW_YEAR <= self._day:
+            faults = ((year, self._refusal("year", year + _NEW_YEAR)) for year in values)
             refused = {year: fault for year, fault in faults if fault}
             for year, fault in refused.items():
                 yield Rejected(f"{column.document} {column.country} {column.indicator} {year}", fault)
-            observed = {y: value for y, value in given.items() if y <= this_year and y not in refused}
-            self._forecasts += len(given) - len(observed) - len(refused)
+            observed = {y: value for y, value in values.items() if y <= this_year and y not in refused}
+            self._forecasts += len(values) - len(observed) - len(refused)
             column = column._replace(values=observed, unread=column.unread.union(refused))
         self._annual.append(column)
         if column.name:
@@ -173,40 +173,40 @@ class MacroCapture:
 
     def _flush_annual(self) -> None:
         keys = {(c.country, c.indicator) for c in self._annual}
-        asked = keys if self._known_source else keys & self._touched
+        looked_up = keys if self._known_source else keys & self._touched
         self._touched |= keys
-        held: defaultdict[tuple[str, str], Years] = defaultdict(dict)
+        stored: defaultdict[tuple[str, str], Years] = defaultdict(dict)
         dated: defaultdict[tuple[str, str], list[tuple[str, Years]]] = defaultdict(list)
         undated: defaultdict[tuple[str, str], list[tuple[str, Years]]] = defaultdict(list)
         for country, indicator, document, column_json in self._rows(
-            "annual", _HELD_ANNUAL, asked, self._source_id
+            "annual", _HELD_ANNUAL, looked_up, self._source_id
         ):
-            said = _years(column_json)
-            held[country, indicator].update(said)
+            years = _years(column_json)
+            stored[country, indicator].update(years)
             if day := day_of_name(document):
-                dated[country, indicator].append((day, said))
+                dated[country, indicator].append((day, years))
             else:
-                undated[country, indicator].append(("", said))
+                undated[country, indicator].append(("", years))
         rows: list[Row] = []
         for column in self._annual:
             key = (column.country, column.indicator)
-            news = _news(column, held[key])
+            news = _news(column, stored[key])
             if day := day_of_name(column.document):  # also changes against the tables up to that day
                 news = _news(column, _state_on(day, dated[key])) | news
             if self._repeated:
                 before = dated[key] if day else dated[key] + undated[key]
                 ever = {
-                    said for since, values in before if not day or since <= day for said in values.items()
+                    years for since, values in before if not day or since <= day for years in values.items()
                 }
                 news = {y: v for y, v in news.items() if v and (y, v) not in ever}
-            given = sum(map(bool, column.values.values()))
-            self._unchanged += given - sum(map(bool, news.values()))
+            count = sum(map(bool, column.values.values()))
+            self._unchanged += count - sum(map(bool, news.values()))
             self._appended += len(news)
             if news:
                 self._part += 1
                 origin = (self._id, self._part, self._source_id, column.document)
                 rows.append((*key, *origin, _encode(news).decode()))
-                held[key].update(news)
+                stored[key].update(news)
                 if day:
                     dated[key].append((day, news))
         self._annual.clear()
@@ -214,15 +214,17 @@ class MacroCapture:
 
     def _flush_series(self) -> None:
         self._refuse_other_kinds()
-        held: defaultdict[tuple[str, ...], _Held] = defaultdict(lambda: _Held(every=self._repeated))
+        stored: defaultdict[tuple[str, ...], _StoredSeries] = defaultdict(
+            lambda: _StoredSeries(every=self._repeated)
+        )
         keys = {column[:4] for column in self._series}
         for *identity, column_json in self._rows("series", _HELD_SERIES, keys, self._source_id):
-            known = held[tuple(identity)]
+            known = stored[tuple(identity)]
             for entry in _reported_values(column_json):
                 known.add(entry)
         rows: list[Row] = []
         for column in self._series:
-            known = held[column[:4]]
+            known = stored[column[:4]]
             news: list[ReportedValue] = []
             for value in column.values:
                 dated = self._dated(value, known, column)
@@ -250,12 +252,12 @@ class MacroCapture:
                 kinds[column.series].add(column.series_type, column.frequency, public)
         keys = {(series, "", "", "") for series in kinds}
         withdrawn = Generations(self._session).withdrawn
-        held = [row for row in self._rows("series", _HELD_KINDS, keys) if row[3] not in withdrawn]
-        given = defaultdict[str, set[Row]](set)
-        for series, family, frequency, *_ in (*held, *self._series):
-            given[series].add((family, frequency))
-        for series, family, frequency, _, values in held:
-            if len(given[series]) > 1:
+        stored = [row for row in self._rows("series", _HELD_KINDS, keys) if row[3] not in withdrawn]
+        kinds_of = defaultdict[str, set[Row]](set)
+        for series, family, frequency, *_ in (*stored, *self._series):
+            kinds_of[series].add((family, frequency))
+        for series, family, frequency, _, values in stored:
+            if len(kinds_of[series]) > 1:
                 kinds[series].add(family, frequency, min(one.release for one in _reported_values(values)))
         admitted = []
         for column in self._series:
@@ -268,18 +270,20 @@ class MacroCapture:
                 self._refused += [Rejected(row, reason) for row in rows]
         self._series = admitted
 
-    def _dated(self, value: ReportedValue, held: "_Held", column: SeriesColumn) -> ReportedValue | None:
+    def _dated(
+        self, value: ReportedValue, stored: "_StoredSeries", column: SeriesColumn
+    ) -> ReportedValue | None:
         """The vintage with the day it became public; None if it is not new from this source."""
         figure = (value.value, value.unit if value.value else "")
         if value.release:
-            return None if (value.date, value.release, *figure) in held.said else value
-        now = held.now.get(value.date)
+            return None if (value.date, value.release, *figure) in stored.stated else value
+        now = stored.now.get(value.date)
         if now is None:
             if not value.value:
                 return None
             day = value.date if column.on_its_day else self._day
             return value._replace(release=day, evidenced=column.on_its_day)
-        if now[1] == figure or (self._repeated and (value.date, *figure) in held.figures):
+        if now[1] == figure or (self._repeated and (value.date, *figure) in stored.figures):
             return None
         return value._replace(release=self._day, evidenced=False)
 
@@ -299,8 +303,8 @@ class MacroCapture:
             )
 
     def _flush_info(self) -> None:
-        said = self._session.query(_INFO_BY_SOURCE, (self._source_id,))
-        known = {code: (name, unit) for code, name, unit in said}
+        stored = self._session.query(_INFO_BY_SOURCE, (self._source_id,))
+        known = {code: (name, unit) for code, name, unit in stored}
         news = [
             one
             for one in self._info.values()
@@ -353,18 +357,18 @@ def _state_on(day: str, dated: list[tuple[str, Years]]) -> Years:
     return known
 
 
-class _Held:
+class _StoredSeries:
     """The stored values of one series from one source."""
 
     def __init__(self, *, every: bool) -> None:
         self._every = every
-        self.said: set[tuple[str, ...]] = set()
+        self.stated: set[tuple[str, ...]] = set()
         self.figures: set[tuple[str, ...]] = set()
         self.now: dict[str, tuple[str, tuple[str, str]]] = {}
 
     def add(self, value: ReportedValue) -> None:
         figure = (value.value, value.unit if value.value else "")
-        self.said.add((value.date, value.release, *figure))
+        self.stated.add((value.date, value.release, *figure))
         if self._every:
             self.figures.add((value.date, *figure))
         now = self.now.get(value.date)

@@ -157,12 +157,12 @@ class _SimilarNames:
 
     def like(self, name: str) -> Iterator[tuple[float, _Holder]]:
         """Organisations with a similar name, with the score of each name."""
-        asked = name_words(name, self._country)
-        blocks = sorted((self._blocks.get(block, ()) for block in _blocks(asked)), key=len)
+        own_words = name_words(name, self._country)
+        blocks = sorted((self._blocks.get(block, ()) for block in _blocks(own_words)), key=len)
         near = {number for block in blocks[:_BLOCKS] if len(block) <= _LARGEST_BLOCK for number in block}
         for number in near:
             words, holder = self._names[number]
-            score = similarity(asked, words, self._country)
+            score = similarity(own_words, words, self._country)
             if score >= _WORTH_REVIEW:
                 yield score, holder
 
@@ -258,8 +258,8 @@ class PartyQuestion:
         self._numbers = register_numbers(tuple(identifiers))
         self._identified = list(_as_identifiers(identifiers))
         self._named = matcher.named(name, country)
-        held = (holder for _, one in self._identified for holder in matcher.holders(one))
-        self._days = Days((*self._named, *held, *self._registered(self._named)))
+        holders = (holder for _, one in self._identified for holder in matcher.holders(one))
+        self._days = Days((*self._named, *holders, *self._registered(self._named)))
 
     def on(self, day: int) -> Match:
         """The organisation, by what was known on the day of a release.
@@ -529,14 +529,14 @@ def with_parties(
             others = (n for n in register_numbers(party.identifiers) if n in plain and n not in by_number)
             numbers = [n for n in others if not matcher.holders(n)]
             by_number |= dict.fromkeys(numbers, _entity(party, number, numbers, first, captures))
-    held = [
+    known_before = [
         replace(entity, aliases=tuple(sorted({*entity.aliases, *more} - {entity.service_id})))
         if (more := aliases.get(entity.service_id))
         else entity
         for entity in entities
     ]
     minted = {entity.service_id: entity for entity in by_number.values()}
-    return sorted([*held, *minted.values()], key=lambda entity: entity.service_id)
+    return sorted([*known_before, *minted.values()], key=lambda entity: entity.service_id)
 
 
 def _entity(

@@ -135,13 +135,13 @@ class LedgerReader:
     def holdings(self) -> dict[str, Holding]:
         """How many rows each source has, without withdrawn ones."""
         passed_over = set(Generations(self._rows).withdrawn)
-        held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
+        by_source: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
         for stored, counts in self._rows.query("SELECT source_id, counts FROM capture"):
             if stored not in passed_over:
                 source_id = source_of(stored)
-                captures, rows = held[source_id]
-                held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
-        return dict(sorted(held.items()))
+                captures, rows = by_source[source_id]
+                by_source[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
+        return dict(sorted(by_source.items()))
 
     def persons(self) -> Persons:
         """Everyone ever proven to be a natural person. Raises SettingsError with another gate secret."""
@@ -202,15 +202,15 @@ class LedgerReader:
         ):
             if identifier.startswith(_MATCH):
                 continue
-            standing, links = undated.setdefault((identifier, source_id), (effective, []))
-            if effective == standing:
+            newest, links = undated.setdefault((identifier, source_id), (effective, []))
+            if effective == newest:
                 links.append(Linked(identifier, subject, location, capture_id))
         spells: dict[tuple[str, str, str, str], tuple[str, Linked]] = {}
-        for identifier, source_id, subject, first, effective, *said in self._rows.query(
+        for identifier, source_id, subject, first, effective, *values in self._rows.query(
             "SELECT identifier, source_id, subject, first_day, effective, last_day, location, capture_id "
             "FROM spell ORDER BY identifier, source_id, subject, first_day, effective"
         ):
-            last, location, capture_id = said
+            last, location, capture_id = values
             linked = Linked(identifier, subject, location, capture_id, first, last)
             spells[identifier, source_id, subject, first] = effective, linked
         dated = dict[tuple[str, str], str]()
@@ -227,7 +227,7 @@ class LedgerReader:
         """The last decision about each pair of a party's name (as a hash) and a service_id."""
         rows = self._rows.query("SELECT identifier, effective, subject, capture_id FROM link")
         decided = sorted((e, number, i, s) for i, e, s, number in rows if i.startswith(_MATCH))
-        return {tuple(i.split(":")[1:]): said.partition("@")[0] for _, _, i, said in decided}
+        return {tuple(i.split(":")[1:]): decision.partition("@")[0] for _, _, i, decision in decided}
 
     def fact_subjects(self) -> list[tuple[str, int]]:
         """Every subject of a fact, with the capture that first brought it."""

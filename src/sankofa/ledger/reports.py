@@ -24,26 +24,28 @@ from sankofa.model.identifiers import free_location
 from sankofa.model.periods import ROUNDED_WITHIN, YEAR, YearEvidence
 from sankofa.model.provenance import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED, source_ref
 
-Held = list[tuple[str, FactColumns]]
+FactsBySubject = list[tuple[str, FactColumns]]
 """The facts of each subject of an issuer."""
 _Reported = tuple[str, str, str, str, int]
 """Document, concept, unit, value, and the length of the period in quarters."""
 
 
-def real_and_rounded(held: Held, captures: Mapping[int, CaptureInfo]) -> tuple[Held, Held]:
+def real_and_rounded(
+    facts_of: FactsBySubject, captures: Mapping[int, CaptureInfo]
+) -> tuple[FactsBySubject, FactsBySubject]:
     """Facts with real dates, and facts with rounded dates that no fact with real dates repeats."""
-    numbers = {number for _, facts in held for number in set(facts.capture_id)}
+    numbers = {number for _, facts in facts_of for number in set(facts.capture_id)}
     rounding = {number for number in numbers if captures[number].rounds_dates}
     if not rounding:
-        return held, []
+        return facts_of, []
     if rounding == numbers:
-        return [], held
-    flags = [[number in rounding for number in facts.capture_id] for _, facts in held]
+        return [], facts_of
+    flags = [[number in rounding for number in facts.capture_id] for _, facts in facts_of]
     real = [
         (subject, _only(facts, [not flag for flag in own]))
-        for (subject, facts), own in zip(held, flags, strict=True)
+        for (subject, facts), own in zip(facts_of, flags, strict=True)
     ]
-    rounded = [(subject, _only(facts, own)) for (subject, facts), own in zip(held, flags, strict=True)]
+    rounded = [(subject, _only(facts, own)) for (subject, facts), own in zip(facts_of, flags, strict=True)]
     documents = {document for _, facts in rounded for document in facts.document}
     ends: defaultdict[_Reported, set[int]] = defaultdict(set)
     for _, facts in real:
@@ -55,8 +57,8 @@ def real_and_rounded(held: Held, captures: Mapping[int, CaptureInfo]) -> tuple[H
     return real, rounded
 
 
-def _only(facts: FactColumns, wanted: Sequence[bool]) -> FactColumns:
-    columns: list[list[Any]] = [list(compress(column, wanted)) for column in facts]
+def _only(facts: FactColumns, mask: Sequence[bool]) -> FactColumns:
+    columns: list[list[Any]] = [list(compress(column, mask)) for column in facts]
     return FactColumns(*columns)
 
 
@@ -130,7 +132,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
 
 Reports = dict[Identity, list[Report]]
-_Told = tuple[str, str, str, str]
+_PeriodEvidence = tuple[str, str, str, str]
 """The day a figure became known, the start and end of its period, and the period its template declares."""
 _Fact = tuple[str, str, str, str, str, str, str, str, str, str, int]
 """A row of `FactColumns`."""
@@ -147,13 +149,13 @@ class Published:
         real, rounded = real_and_rounded(published, captures)
         self._facts = real + rounded
         self._dated = all("" not in facts.available_at for _, facts in self._facts)
-        self._told = self._periods(real)
-        self._told_rounded = self._periods(rounded)
+        self._real_periods = self._periods(real)
+        self._rounded_periods = self._periods(rounded)
 
-    def _periods(self, held: list[tuple[str, FactColumns]]) -> Counter[_Told]:
+    def _periods(self, facts_of: list[tuple[str, FactColumns]]) -> Counter[_PeriodEvidence]:
         """How many figures of each period became known on each day."""
-        counts: Counter[_Told] = Counter()
-        for _, facts in held:
+        counts: Counter[_PeriodEvidence] = Counter()
+        for _, facts in facts_of:
             known = facts.available_at if self._dated else self._days_known(facts)
             counts.update(
                 zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True)
@@ -178,7 +180,7 @@ class Published:
                 facts,
                 rounded,
             )
-            for counts, rounded in ((self._told, False), (self._told_rounded, True))
+            for counts, rounded in ((self._real_periods, False), (self._rounded_periods, True))
             for (day, start, end, declared), facts in counts.items()
         ]
 
@@ -190,7 +192,7 @@ class Published:
         if not self._dated or any("" in facts.value for _, facts in self._facts):
             return {}
         first: dict[tuple[str, str], str] = {}
-        for day, start, end, _ in chain(self._told, self._told_rounded):
+        for day, start, end, _ in chain(self._real_periods, self._rounded_periods):
             if end <= day < first.get((start, end), _AFTER_EVERY_DAY):
                 first[start, end] = day
         return {period: ordinal(day) for period, day in first.items()}
@@ -225,15 +227,15 @@ class Published:
         """
         same_fact: list[Report] = []
         c = u = e = s = same_day = same_value = ""
-        several = kept = every
+        several = is_included = every
         repeated: _Fact | None = None
         for row in rows:
             concept, unit, end, start, day, _, value, _, _, _, _ = row
             if end != e or concept != c or start != s or unit != u:
                 c, u, e, s = concept, unit, end, start
                 same_fact = reports.setdefault((concept, unit, end, start), [])
-                kept = every or concept in whole
-                several, repeated = kept, None
+                is_included = every or concept in whole
+                several, repeated = is_included, None
             elif day == same_day:
                 if repeated is not None:
                     same_fact.append(self._report(subject, repeated))
@@ -242,7 +244,7 @@ class Published:
                 same_day, repeated = day, row
                 continue
             else:
-                several, repeated = kept, None
+                several, repeated = is_included, None
             same_day, same_value = day, value
             same_fact.append(self._report(subject, row))
 
@@ -255,10 +257,14 @@ class Published:
 
 def _published(facts: FactColumns) -> FactColumns:
     """Leaves out figures extracted with low confidence."""
-    doubted = {said for said in set(facts.confidence) if said and Decimal(said) < PUBLISHED_CONFIDENCE}
+    doubted = {
+        confidence
+        for confidence in set(facts.confidence)
+        if confidence and Decimal(confidence) < PUBLISHED_CONFIDENCE
+    }
     if not doubted:
         return facts
-    published = [said not in doubted for said in facts.confidence]
+    published = [confidence not in doubted for confidence in facts.confidence]
     return _only(facts, published)
 
 

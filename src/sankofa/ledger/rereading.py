@@ -59,7 +59,7 @@ class VaultFiles:
         self._vault = vault
         self._source = source
         self._limits = limits
-        self._held = vault.held()
+        self._objects = vault.held()
         self._rows = {
             (event.sha256, event.capture): event
             for event in vault.events()
@@ -67,23 +67,18 @@ class VaultFiles:
         }
 
     def holds(self, file: FileOfSource) -> bool:
-        return file.content_sha256 in self._held or (file.content_sha256, file.number) in self._rows
+        return file.content_sha256 in self._objects or (file.content_sha256, file.number) in self._rows
 
     def read(self, capture: Capture, file: FileOfSource) -> None:
-        if file.content_sha256 not in self._held:
+        if file.content_sha256 not in self._objects:
             lines = self._vault.rows(self._rows[file.content_sha256, file.number])
             take_again(capture, lines, datetime.fromisoformat(file.observed_at), self._limits)
             return
-        take_file(self._vault, self._held[file.content_sha256], capture, self._source, self._limits, file)
+        take_file(self._vault, self._objects[file.content_sha256], capture, self._source, self._limits, file)
 
 
 def take_file(
-    vault: Vault,
-    received: Received,
-    capture: Capture,
-    source: Source,
-    limits: Limits,
-    file: FileOfSource,
+    vault: Vault, received: Received, capture: Capture, source: Source, limits: Limits, file: FileOfSource
 ) -> None:
     """Read a stored file into a capture. Raises OperatorError if its bytes have changed."""
 
@@ -129,25 +124,25 @@ def withdraw(
         ledger.persons()  # another gate secret could not seal it
         generations = Generations(session)
         before = generations.stored_id(source_id)
-        held = sorted(_held(session, generations, before))
-        chosen = _chosen(held, capture, file_name)
+        files = sorted(_files_of_source(session, generations, before))
+        chosen = _chosen(files, capture, file_name)
         if not chosen:
-            raise OperatorError(_nothing(source_id, capture, file_name, held))
+            raise OperatorError(_nothing(source_id, capture, file_name, files))
         generation = generations.generation(source_id) + 1
         number = number or ledger.next_number()
-        named = tuple(file.named for file in held if file in chosen)
+        named = tuple(file.named for file in files if file in chosen)
         row = (
             number, source_id, generation, instant(now), capture, file_name, int(everywhere), reason.strip(),
             msgspec.json.encode(named).decode(),
         )  # fmt: skip
         session.append("withdrawal", [row])
         again = _Again(ledger, session, before, stored_id(source_id, generation), generations)
-        missing = again.take(number + 1, held, chosen, reads_again)
+        missing = again.take(number + 1, files, chosen, reads_again)
         appended(number)
-    return Withdrawn(named, len(held) - len(chosen), missing)
+    return Withdrawn(named, len(files) - len(chosen), missing)
 
 
-def _held(session: LedgerSession, generations: Generations, stored: str) -> Iterator[FileOfSource]:
+def _files_of_source(session: LedgerSession, generations: Generations, stored: str) -> Iterator[FileOfSource]:
     """The files of the current generation, under the numbers by which they are known."""
     for number, *rest in session.query(
         "SELECT capture_id, file_name, content_sha256, observed_at, license_class, counts FROM capture "
@@ -158,20 +153,20 @@ def _held(session: LedgerSession, generations: Generations, stored: str) -> Iter
         yield FileOfSource(generations.stands_for.get(number) or number, *rest)
 
 
-def _chosen(held: list[FileOfSource], capture: int, file_name: str) -> set[FileOfSource]:
+def _chosen(files: list[FileOfSource], capture: int, file_name: str) -> set[FileOfSource]:
     """The selected files. For a capture, also other captures of the same file."""
     if not capture:
-        return {file for file in held if not file_name or file.file_name == file_name}
-    same = {(file.file_name, file.content_sha256) for file in held if file.number == capture}
-    return {file for file in held if (file.file_name, file.content_sha256) in same}
+        return {file for file in files if not file_name or file.file_name == file_name}
+    same = {(file.file_name, file.content_sha256) for file in files if file.number == capture}
+    return {file for file in files if (file.file_name, file.content_sha256) in same}
 
 
-def _nothing(source_id: str, capture: int, file_name: str, held: list[FileOfSource]) -> str:
-    if not held:
+def _nothing(source_id: str, capture: int, file_name: str, files: list[FileOfSource]) -> str:
+    if not files:
         return f"nothing of source {source_id!r} is in the ledger"
     if capture:
         return f"{source_id}: there is no capture {capture}; see `sankofa ledger captures {source_id}`"
-    for file in held:
+    for file in files:
         before, cut, _ = file.file_name.partition(CUT)  # the name of a withheld person
         if cut and file_name.startswith(before) and file_name.endswith(file.file_name.rpartition(CUT)[2]):
             hint = f"if it is {file.file_name!r}, give --capture {file.number}"
@@ -192,10 +187,10 @@ class _Again:
         self._stored_numbers = {known: number for number, known in generations.stands_for.items()}
 
     def take(
-        self, number: int, held: list[FileOfSource], chosen: set[FileOfSource], bytes_of: VaultFiles | None
+        self, number: int, files: list[FileOfSource], chosen: set[FileOfSource], bytes_of: VaultFiles | None
     ) -> list[str]:
         """Returns the files that came after the withdrawn one and could not be read again."""
-        numbers = {file: n for n, file in enumerate((f for f in held if f not in chosen), number)}
+        numbers = {file: n for n, file in enumerate((f for f in files if f not in chosen), number)}
         # An unchanged file gave no row, so nothing depends on it.
         first = min((file.number for file in chosen if file.counts), default=None)
         later = [file for file in numbers if first is not None and file.number > first]
@@ -237,7 +232,7 @@ class _Again:
         columns = columns_of(table)
         at = columns.index("capture_id")
         source = columns.index("source_id") if "source_id" in columns else None
-        place = columns.index("number") if "number" in columns else None
+        position = columns.index("number") if "number" in columns else None
         batch: list[Row] = []
         size = 0
         for row in self._session.query(select, (self._before,)):
@@ -248,8 +243,8 @@ class _Again:
             copy[at] = number
             if source is not None:
                 copy[source] = self._after
-            if place is not None:
-                copy[place] = number * _PER_CAPTURE + copy[place] % _PER_CAPTURE
+            if position is not None:
+                copy[position] = number * _PER_CAPTURE + copy[position] % _PER_CAPTURE
             batch.append(tuple(copy))
             size += sum(len(value) for value in copy if isinstance(value, str))
             if size >= _BATCH:
@@ -280,7 +275,7 @@ def replay(
     a crash kept out of the ledger of this position."""
     if ledger.position():
         raise OperatorError("the ledger is not empty: replay into an empty HOME")
-    held = vault.held()
+    objects = vault.held()
     missing: Counter[str] = Counter()
     failures: list[str] = []
     for event in vault.settled_events():
@@ -288,12 +283,12 @@ def replay(
             continue
         if isinstance(event, Received):
             started(event.source)
-            if event.sha256 not in held:
+            if event.sha256 not in objects:
                 missing[event.source] += 1
             elif event.source not in sources:
                 failures.append(f"{event.source}: is not registered")
             else:
-                readable = held[event.sha256]
+                readable = objects[event.sha256]
                 received = event if event.kept == readable.kept else readable
                 try:
                     _take_again(vault, ledger, sources[event.source], event, received, limits)
@@ -309,7 +304,7 @@ def replay(
 
 
 def _take_again(
-    vault: Vault, ledger: Ledger, source: Source, event: Received, held: Received, limits: Limits
+    vault: Vault, ledger: Ledger, source: Source, event: Received, readable: Received, limits: Limits
 ) -> None:
     with ledger.writing() as session:
         stored = Generations(session).stored_id(source.id)
@@ -324,7 +319,7 @@ def _take_again(
             numbered=bool(event.capture),
         ) as capture:
             file = FileOfSource(number, event.file, event.sha256, event.at, event.license_class, "")
-            take_file(vault, held, capture, source, limits, file)
+            take_file(vault, readable, capture, source, limits, file)
 
 
 def _withdraw_again(

@@ -183,8 +183,8 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums) -> None:
         faults.append(f"rows of {', '.join(tables)} that belong to no capture differ from those appended")
     if faults:
         more = len(faults) - _NAMED_AT_MOST
-        shown = "; ".join(faults[:_NAMED_AT_MOST]) + (f"; and {more} more" if more > 0 else "")
-        raise LedgerDamaged(_message(shown))
+        listed = "; ".join(faults[:_NAMED_AT_MOST]) + (f"; and {more} more" if more > 0 else "")
+        raise LedgerDamaged(_message(listed))
 
 
 def _message(fault: str) -> str:

@@ -30,24 +30,26 @@ def states(
     text, unless nothing was known before a register recorded the organisation.
     """
     dated = list(profiles_by_day(entity, captures))
-    held = [*entity.claims, *entity.past]
+    every_claim = [*entity.claims, *entity.past]
     first_day: dict[str, str] = {}
     for day, _, one in dated:
         for identifier in map(in_one_spelling, one.profile.identifiers):
             first_day[identifier] = min(first_day.get(identifier, day), day)
     of_profiles = {one.capture_id for _, _, one in dated}
-    for claim in held:
+    for claim in every_claim:
         if claim.capture_id not in of_profiles:  # by a link, or by the filings themselves
             first_day[claim.identifier] = ""
     days = {day for day, _, _ in dated}
-    if any(claim.first for claim in held):
+    if any(claim.first for claim in every_claim):
         beginning = min(days, default="")
-        start = min(beginning, *(claim.first for claim in held if claim.first))
+        start = min(beginning, *(claim.first for claim in every_claim if claim.first))
         # The first record also covers the time before an older spell.
         days = days - {beginning} | {start}
         dated = [(start if day == beginning else day, until, one) for day, until, one in dated]
         first_day = {one: start if day == beginning else day for one, day in first_day.items()}
-    spells = [(claim.first or first_day.get(claim.identifier, ""), claim.until, claim) for claim in held]
+    spells = [
+        (claim.first or first_day.get(claim.identifier, ""), claim.until, claim) for claim in every_claim
+    ]
     ends = {until for _, until, _ in spells} - {NEVER}
     days |= {first for first, _, _ in spells} | ends
     beginning = min(days, default="")
@@ -75,8 +77,8 @@ def date_numbers(entity: Entity, captures: Mapping[int, CaptureInfo]) -> None:
         own = days.get(claim.identifier)
         if own and not claim.first and claim.capture_id in by_profiles:
             entity.claims[at] = claim._replace(first=min(since for since, _, _ in own))
-    held = {claim.identifier for claim in (*entity.claims, *entity.past)}
-    for identifier in sorted(days.keys() - held):
+    identifiers = {claim.identifier for claim in (*entity.claims, *entity.past)}
+    for identifier in sorted(days.keys() - identifiers):
         since, _, _ = min(days[identifier])
         _, until, one = max(days[identifier], key=itemgetter(1))
         if since < until < NEVER:
@@ -114,9 +116,9 @@ def dated_locations(entity: Entity, captures: Mapping[int, CaptureInfo]) -> list
     for day, statements, claims in states(entity, captures):
         country = next((one.profile.country for one in statements if one.profile.country), "")
         listed = [one.identifier.split(":")[1] for one in claims if one.identifier.startswith("ticker:")]
-        place = DatedLocation(day, country, tuple(dict.fromkeys(listed)))
-        if not changes or changes[-1][1:] != place[1:]:
-            changes.append(place)
+        location = DatedLocation(day, country, tuple(dict.fromkeys(listed)))
+        if not changes or changes[-1][1:] != location[1:]:
+            changes.append(location)
     return changes
 
 
@@ -185,15 +187,17 @@ def relate(entities: Sequence[Entity], captures: Mapping[int, CaptureInfo]) -> N
     for entity in entities:
         if entity.earlier:
             date_numbers(entity, captures)
-    wanted = set[str | None]()
+    identifiers = set[str | None]()
     for entity in entities:
-        wanted.update(one.profile.parent for one in entity.relationships)
-        wanted.update(one.profile.successor for one in (*entity.statements, *entity.earlier))
-    wanted.discard(None)
-    if not wanted:
+        identifiers.update(one.profile.parent for one in entity.relationships)
+        identifiers.update(one.profile.successor for one in (*entity.statements, *entity.earlier))
+    identifiers.discard(None)
+    if not identifiers:
         return
-    holder = {claim.identifier: one for one in entities for claim in one.claims if claim.identifier in wanted}
-    holder |= {subject: one for one in entities for subject in one.subjects if subject in wanted}
+    holder = {
+        claim.identifier: one for one in entities for claim in one.claims if claim.identifier in identifiers
+    }
+    holder |= {subject: one for one in entities for subject in one.subjects if subject in identifiers}
     first_file = dict[str, str]()
     for capture in captures.values():
         first_file[capture.source_id] = min(first_file.get(capture.source_id, NEVER), capture.day)

@@ -36,9 +36,9 @@ def refuse_doubtful_clock(now: datetime, newest_capture: datetime | None, witnes
         raise _refusal(now, f"the newest capture is from {newest_capture:%Y-%m-%dT%H:%MZ}")
     if now > newest_capture + _LONGEST_PAUSE:
         raise _refusal(now, f"the newest capture is from {newest_capture:%Y-%m-%d}, more than a year before")
-    seen = max([newest_capture, *_modified(witnesses)])
-    if now > seen + _DAY:
-        raise _refusal(now, f"no file in HOME or in the input is newer than {seen:%Y-%m-%dT%H:%MZ}")
+    newest = max([newest_capture, *_modified(witnesses)])
+    if now > newest + _DAY:
+        raise _refusal(now, f"no file in HOME or in the input is newer than {newest:%Y-%m-%dT%H:%MZ}")
 
 
 def _modified(paths: Iterable[Path]) -> Iterable[datetime]:

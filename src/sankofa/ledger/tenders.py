@@ -107,11 +107,11 @@ class ReleaseIngester:
         if not country:
             yield Rejected(f"{position}: buyer", NO_COUNTRY)
         if cleaned.secrets and not (known is not None and known.covers(cleaned.secrets)):
-            self._tell_earlier(process, cleaned.secrets)
+            self._clean_earlier(process, cleaned.secrets)
         self._cleaned_waiting.setdefault(process, []).append((len(self._waiting), cleaned))
         self.take_cleaned(self._cleaned(cleaned, position, country))
 
-    def _tell_earlier(self, process: str, secrets: Secrets) -> None:
+    def _clean_earlier(self, process: str, secrets: Secrets) -> None:
         """Remove newly withheld names from the waiting releases of a process."""
         if len(self._secrets) >= _REMEMBERED:
             self._secrets.clear()
@@ -140,14 +140,14 @@ class ReleaseIngester:
             for release in self._waiting:
                 self._capture.cleaned_copy(RecordKind.RELEASE, release)
         self._cleaned_waiting.clear()
-        held = self._held({release.triple for release in self._waiting})
+        stored = self._stored_digests({release.triple for release in self._waiting})
         rows = []
         for release in self._waiting:
-            said = held.setdefault(release.triple, [])
-            if (release.digest in said) if self._capture.repeated else (said[-1:] == [release.digest]):
+            digests = stored.setdefault(release.triple, [])
+            if (release.digest in digests) if self._capture.repeated else (digests[-1:] == [release.digest]):
                 self._capture.counts.unchanged += 1
                 continue
-            said.append(release.digest)
+            digests.append(release.digest)
             rows.append(self._row(release))
         if rows:
             self._capture.counts.appended += self._capture.session.append("release", rows)
@@ -164,10 +164,10 @@ class ReleaseIngester:
         if rows:
             self._capture.session.append(table, rows)
 
-    def _held(self, triples: set[Triple]) -> dict[Triple, list[str]]:
+    def _stored_digests(self, triples: set[Triple]) -> dict[Triple, list[str]]:
         """The digests of this source's versions of each release, oldest first."""
         marks = ",".join(["(?,?,?)"] * len(triples))
-        held: dict[Triple, list[str]] = {}
+        stored: dict[Triple, list[str]] = {}
         for ocid, release_id, release_date, digest in self._capture.session.query(
             f"SELECT r.ocid, r.release_id, r.release_date, r.digest FROM (VALUES {marks}) AS asked "  # noqa: S608 - marks alone
             "JOIN release AS r ON r.ocid = asked.column1 AND r.release_id = asked.column2 "
@@ -175,8 +175,8 @@ class ReleaseIngester:
             "WHERE coalesce(c.source_id, ?) = ? ORDER BY r.number",  # the capture under way is not listed yet
             [*(part for triple in sorted(triples) for part in triple), *(self._capture.source_id,) * 2],
         ):
-            held.setdefault((ocid, release_id, release_date), []).append(digest)
-        return held
+            stored.setdefault((ocid, release_id, release_date), []).append(digest)
+        return stored
 
     def _cleaned(self, cleaned: CleanRelease, position: str, country: str) -> CleanedRelease:
         hashed = self._capture.persons.hashed
@@ -312,5 +312,5 @@ def take_again(capture: Capture, lines: Iterable[bytes], now: datetime, limits: 
         capture.flush()
         name, counted = _end(content)
         capture.file_name = capture.file_name or name
-        taken = capture.counts
-        capture.counts = Counts(**(counted | {"appended": taken.appended, "unchanged": taken.unchanged}))
+        own = capture.counts
+        capture.counts = Counts(**(counted | {"appended": own.appended, "unchanged": own.unchanged}))

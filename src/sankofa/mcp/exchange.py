@@ -19,15 +19,7 @@ from sankofa.operations.answers import (
     problem_headers,
 )
 from sankofa.operations.locked import AT
-from sankofa.operations.service import (
-    ContentTooLarge,
-    Exchange,
-    Receive,
-    Response,
-    Scope,
-    Service,
-    read_body,
-)
+from sankofa.operations.service import ContentTooLarge, Exchange, Receive, Response, Scope, Service, read_body
 from sankofa.settings import Settings
 
 
@@ -57,12 +49,12 @@ def check_content(headers: Headers) -> None:
     fields = dict(headers)
     if not fields.get(b"content-type", b"").lower().startswith(b"application/json"):
         raise BadRequest("Invalid Content-Type header")
-    if not _takes_json(fields.get(b"accept", b"")):
+    if not _accepts_json(fields.get(b"accept", b"")):
         raise NotAcceptable("Accept application/json.")
 
 
 @lru_cache(maxsize=64)
-def _takes_json(accept: bytes) -> bool:
+def _accepts_json(accept: bytes) -> bool:
     kinds = accept.decode("latin-1").lower().split(",")
     return any(kind.partition(";")[0].strip() in _ACCEPTED for kind in kinds)
 

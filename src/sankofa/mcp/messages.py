@@ -172,13 +172,13 @@ def _check_envelope(request: McpRequest, params: Any, headers: Headers) -> None:
         problem = f"params._meta is missing the required envelope key(s): {', '.join(missing)}"
         raise ProtocolError(INVALID_PARAMS, problem)
     name = request.params.get("name") if request.method == "tools/call" else None
-    for repeated, own, given in (
+    for repeated, own, member in (
         (_VERSION_FIELD, meta[_VERSION], "request envelope's protocol version"),
         (_METHOD_FIELD, request.method, "request body's method"),
         (_NAME_FIELD, name, "request body's 'name' parameter"),
     ):
         if (own is not None or repeated != _NAME_FIELD) and _field(headers, repeated) != own:
-            raise ProtocolError(HEADER_MISMATCH, f"{repeated.decode()} header does not match the {given}")
+            raise ProtocolError(HEADER_MISMATCH, f"{repeated.decode()} header does not match the {member}")
     if meta[_VERSION] != NEWEST:
         raise _unsupported(_version(headers))
 
@@ -228,8 +228,8 @@ class McpServer:
             request.read(Params)
             return request.result()
         if not request.is_newest and request.method == "initialize":
-            asked = request.read(_Initialize).protocol_version
-            agreed = asked if asked in HANDSHAKES else HANDSHAKES[-1]
+            version = request.read(_Initialize).protocol_version
+            agreed = version if version in HANDSHAKES else HANDSHAKES[-1]
             return request.result(protocolVersion=agreed, serverInfo=SERVER, **self._about)
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found", request.method)
 

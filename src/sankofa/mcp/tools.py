@@ -36,7 +36,7 @@ _LONGEST_ENUM: Final = 12
 
 _IN_SHORT: Final[dict[str, str]] = toml_table("sankofa.mcp", "arguments")
 """Short descriptions of arguments, for agents."""
-_TOLD_ONCE: Final = ("limit", "cursor")
+_COMMON: Final = ("limit", "cursor")
 """Arguments that the instructions explain for all tools."""
 
 
@@ -49,7 +49,7 @@ def argument_schema(parameter: Parameter, default: object) -> JsonSchema:
     if "items" in whole:
         schema["items"] = {"type": whole["items"]["type"]}
     in_full = parameter.description.partition(". ")[0].removesuffix(".")
-    if parameter.name not in _TOLD_ONCE:
+    if parameter.name not in _COMMON:
         schema["description"] = _IN_SHORT.get(parameter.name, in_full)
     if default is not None:
         schema["default"] = default
@@ -132,7 +132,7 @@ class Tool:
 
         Raises InvalidParameter, NotFound or UpgradeRequired.
         """
-        given: dict[str, Any] = {}
+        checked: dict[str, Any] = {}
         for name, value in arguments.items():
             parameter = self._parameters.get(name)
             if parameter is None:
@@ -140,9 +140,9 @@ class Tool:
                 raise InvalidParameter(printable(name), f"no such argument; this tool takes: {known}")
             if value is None and not parameter.required:
                 continue
-            given[parameter.name] = self._checked(name, value)
+            checked[parameter.name] = self._checked(name, value)
         try:
-            whole = self.operation.read({}, today, given, self.operation.agent.defaults)
+            whole = self.operation.read({}, today, checked, self.operation.agent.defaults)
             self.operation.admit(grant, whole)
         except InvalidParameter as problem:
             raise self.translated(problem) from None
@@ -228,18 +228,18 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
         body = envelope(answer, call.edition, operation)
         too_large = operation.agent.compact is not None and len(body) > budget
         return _one_row(operation, call, answer, budget) if too_large else body
-    asked: int | None = arguments["limit"]
-    limit = asked if call.grant.sample else _at_most(operation, asked, budget // _SMALLEST_ROW)
+    requested: int | None = arguments["limit"]
+    limit = requested if call.grant.sample else _at_most(operation, requested, budget // _SMALLEST_ROW)
     answer = await perform(operation, call, {**arguments, "limit": limit})
     selection = answer.selection
     size = sum(map(len, selection.slices))
-    if size <= budget and (limit == asked or not selection.truncated):
+    if size <= budget and (limit == requested or not selection.truncated):
         body = envelope(answer, call.edition, operation)
         if len(body) <= budget:
             return body
     hint = _hint(operation, call, budget)
     room = budget - len(_body(operation, call, replace(answer, selection=NO_ROWS), hint)) - _CURSOR
-    if _takes_overflow(operation, arguments):
+    if _may_shorten(operation, arguments):
         arguments = {**arguments, **operation.agent.overflow}
         # An estimate from the rows in the other order, slightly low: one row too many costs a second read.
         rows = max(1, room * selection.count * 97 // (max(size, 1) * 100))
@@ -255,14 +255,14 @@ def call_name(operation: Operation, call: Call, arguments: dict[str, Any], budge
     return (*own, *arguments.values())
 
 
-def _at_most(operation: Operation, asked: int | None, most: int) -> int | None:
+def _at_most(operation: Operation, requested: int | None, most: int) -> int | None:
     """The `limit` to ask with: at most the rows that can fit."""
-    if asked is None:
+    if requested is None:
         return most if operation.parameters["limit"].all_by_default else None
-    return min(asked, most)
+    return min(requested, most)
 
 
-def _takes_overflow(operation: Operation, arguments: dict[str, Any]) -> bool:
+def _may_shorten(operation: Operation, arguments: dict[str, Any]) -> bool:
     """Whether the tool may choose the first rows, because the call does not."""
     free = (*operation.agent.overflow, "limit", "cursor")
     return bool(operation.agent.overflow) and all(arguments.get(name) is None for name in free)
@@ -369,13 +369,13 @@ class ToolCalls:
         )
         budget = service.settings.mcp_answer_bytes
         question = call_name(operation, call, read, budget)
-        is_kept = not operation.live and read.get("cursor") is None
-        if is_kept and (known := service.answers.get(question)) is not None:
+        is_cacheable = not operation.live and read.get("cursor") is None
+        if is_cacheable and (known := service.answers.get(question)) is not None:
             return known.body
         try:
             body = await bounded_body(operation, call, read, budget)
         except InvalidParameter as problem:
             raise tool.translated(problem) from None
-        if is_kept:
+        if is_cacheable:
             service.answers.offer(question, CachedAnswer([], body))
         return body

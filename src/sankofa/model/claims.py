@@ -137,13 +137,13 @@ def read_claim(value: str, unit: str | None) -> ClaimedValue:
     digits = match["point"] or match["comma"].translate({ord("."): None, ord(","): "."})
     whole, _, decimals = re.sub("[, ]", "", digits).partition(".")
     number = Decimal(f"{whole or 0}{'.' if decimals else ''}{decimals}")
-    place = -len(decimals)
+    exponent = -len(decimals)
     if not decimals:  # zeros at the end may be rounding
         zeros = len(whole) - len(whole.rstrip("0"))
-        place = max(min(zeros, len(whole) - _SIGNIFICANT), 0)
+        exponent = max(min(zeros, len(whole) - _SIGNIFICANT), 0)
     number = number.scaleb(scale)
     is_percent = percent or (unit or "").lower() in _PERCENT
-    tolerance = Decimal(5).scaleb(place - 1 + scale)
+    tolerance = Decimal(5).scaleb(exponent - 1 + scale)
     if not is_percent:
         tolerance = min(tolerance, number * _MOST_RELATIVE)
     if (match["sign"] + match["minus"]).strip("+"):

@@ -193,11 +193,11 @@ def rounded_root(value: Fraction) -> Decimal:
     a root close to the middle between two decimals is rounded to the right one.
     """
     top, bottom = value.numerator, value.denominator
-    places = _GUARD + max(0, bottom.bit_length() - top.bit_length())
-    scaled = top * 10 ** (2 * places)
+    digits_kept = _GUARD + max(0, bottom.bit_length() - top.bit_length())
+    scaled = top * 10 ** (2 * digits_kept)
     root = isqrt(scaled // bottom)
     digits = root * 10 + (root * root * bottom != scaled)
-    return quotient(Decimal(digits), Decimal((0, (1,), places + 1)))
+    return quotient(Decimal(digits), Decimal((0, (1,), digits_kept + 1)))
 
 
 def relative_change(before: Decimal | None, after: Decimal | None) -> Decimal | None:

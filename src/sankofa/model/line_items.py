@@ -204,13 +204,13 @@ def parse(text: str) -> RouteTable:
     }
     items: dict[str, list[dict[str, Any]]] = tables["items"]
     routes = {
-        item: (_own(item), *(_route(item, n, one, tables["groups"]) for n, one in enumerate(given, 1)))
-        for item, given in items.items()
+        item: (_own(item), *(_route(item, n, one, tables["groups"]) for n, one in enumerate(entries, 1)))
+        for item, entries in items.items()
     }
     identities = tuple(_identity(name, one) for name, one in tables.get("identities", {}).items())
     parts = {
-        item: tuple(_sum(one, f"parts.{item}") for one in given)
-        for item, given in tables.get("parts", {}).items()
+        item: tuple(_sum(one, f"parts.{item}") for one in entries)
+        for item, entries in tables.get("parts", {}).items()
     }
     magnitudes, never_negative, signed = (
         frozenset(tables.get(name, "").split()) for name in ("magnitudes", "never_negative", "signed")
@@ -290,8 +290,8 @@ def _sum(text: str, where: str, also: str = "") -> Sum:
 
 def _breakdown(name: str, entry: dict[str, Any]) -> Breakdown:
     members: dict[str, tuple[int, str]] = {}
-    for mark, given in entry["members"].items():
-        for concept in given.split():
+    for mark, text in entry["members"].items():
+        for concept in text.split():
             sign = -1 if concept.startswith("-") else 1
             concept = concept.lstrip("-")
             if concept in members or not _NAME.fullmatch(concept):

@@ -200,14 +200,14 @@ def series_name(series: str, family: str, frequency: str, country: str) -> str:
     codes = (
         [part for part in rest if part not in suffixes] if first.replace("-", "_").lower() == family else []
     )
-    place = country_name(country) if country else ""
+    country_label = country_name(country) if country else ""
     if family == "weo" and codes and codes[0] in _names()["weo"]:
-        return ", ".join(filter(None, (_names()["weo"][codes[0]], place))) + f" ({words})"
+        return ", ".join(filter(None, (_names()["weo"][codes[0]], country_label))) + f" ({words})"
     named = _names()["commodity"].get(".".join(codes)) if family == "commodity" else None
     detail = named or " ".join(
         _word(word) for code in codes for word in code.replace("_", "-").split("-") if word
     )
-    return ", ".join(filter(None, (f"{words}: {detail}" if detail else words, place, frequency)))
+    return ", ".join(filter(None, (f"{words}: {detail}" if detail else words, country_label, frequency)))
 
 
 def also_called(family: str) -> str:

@@ -128,9 +128,9 @@ class FullYears(KnownYears):
         sure = {year for year, day in days if year in real and not self._doubted(year, day)}
         ends = sorted({end for _, end in sure} | {start - 1 for start, _ in sure if start})
         self.real_ends = ends
-        wanted = [year in real or not close_to(ends, year[1]) for year in self._years]
-        self._days = [day for day, is_wanted in zip(self._days, wanted, strict=True) if is_wanted]
-        self._years = [year for year, is_wanted in zip(self._years, wanted, strict=True) if is_wanted]
+        stays = [year in real or not close_to(ends, year[1]) for year in self._years]
+        self._days = [day for day, one_stays in zip(self._days, stays, strict=True) if one_stays]
+        self._years = [year for year, one_stays in zip(self._years, stays, strict=True) if one_stays]
 
 
 def close_to(ends: Sequence[int], day: int) -> bool:
@@ -258,11 +258,13 @@ class IssuerYears:
         durations = set()
         self._instants: defaultdict[int, list[YearEvidence]] = defaultdict(list)
         self._lasting: defaultdict[int, list[YearEvidence]] = defaultdict(list)
-        self._first_told: dict[tuple[int | None, int], tuple[int, bool]] = {}
+        self._first_reported: dict[tuple[int | None, int], tuple[int, bool]] = {}
         """By start and end of a period: the day of its first figure, and whether its dates are rounded."""
         for e in evidence:
             known = (e.known, e.rounded)
-            self._first_told[e.start, e.end] = min(known, self._first_told.get((e.start, e.end), known))
+            self._first_reported[e.start, e.end] = min(
+                known, self._first_reported.get((e.start, e.end), known)
+            )
             if e.start or e.declared:
                 durations.add(e)
             if not e.start:
@@ -278,7 +280,7 @@ class IssuerYears:
             for e in rows
             if e.declared in _HINT_QUARTERS
         ]
-        begun = [(e, e.start - 1) for e in rows if e.start and months_of(e.start, e.end) in (6, 9)]
+        opening = [(e, e.start - 1) for e in rows if e.start and months_of(e.start, e.end) in (6, 9)]
         sheets: defaultdict[int, list[YearEvidence]] = defaultdict(list)
         for e in chain.from_iterable(self._instants.values()):
             if e.facts >= _BALANCE_SHEET:
@@ -290,7 +292,7 @@ class IssuerYears:
         ]
         cumulative, compared = (
             KnownYears((e.known, None, max(1, eve)) for e, eve in _exact_ones(kind, years))
-            for kind in (begun, opened)
+            for kind in (opening, opened)
         )
         self._evidence = (years, KnownYears(declared), cumulative, compared)
         ends = {int(end % YEAR) for kind in self._evidence for end in kind.ends}
@@ -311,7 +313,7 @@ class IssuerYears:
         The evidence of the day of its first figure decides. If no day evidences the period, the evidence
         of `known` decides; `rounded` says whether its dates are rounded to month ends.
         """
-        known, rounded = self._first_told.get((start, end), (known, rounded))
+        known, rounded = self._first_reported.get((start, end), (known, rounded))
         return self.name_by(start, end, known, rounded=rounded)
 
     def name_by(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:

@@ -78,9 +78,9 @@ def file_license(license_classes: Iterable[str], *, keyed: bool) -> str:
     return KEYED_LICENSE if keyed or not KEYED_CLASSES.isdisjoint(license_classes) else OPEN_LICENSE
 
 
-def notice(owed: Iterable[str]) -> str:
+def notice(attributions: Iterable[str]) -> str:
     """The `_license` text: the terms of the data, and the sources to attribute."""
-    attribution = "; ".join(owed)
+    attribution = "; ".join(attributions)
     return f"{LICENSE_NOTICE} Attribution: {attribution}." if attribution else LICENSE_NOTICE
 
 
@@ -203,6 +203,6 @@ def record_ref(*parts: str) -> str:
 def provenance_id(source: FactSource) -> str:
     """Identifies a provenance: rows from one location in one document, captured at one time, share it."""
     score = "" if source.extraction_confidence is None else source.extraction_confidence
-    place = f"{source.source_ref}\x1f{source.license_class}\x1f{source.observed_at or ''}"
-    fields = f"{place}\x1f{score}\x1f{source.method}"
+    location = f"{source.source_ref}\x1f{source.license_class}\x1f{source.observed_at or ''}"
+    fields = f"{location}\x1f{score}\x1f{source.method}"
     return hashlib.blake2b(fields.encode(), digest_size=12).hexdigest()

@@ -67,10 +67,10 @@ def steps(reports: Sequence[R]) -> Sequence[R]:
     The order of arrival does not matter. A withdrawal (value None) before any figure was known is left out.
     """
     changes: list[R] = []
-    standing = None
+    current = None
     for report in in_order(reports):
-        if report.value != standing:
-            standing = report.value
+        if report.value != current:
+            current = report.value
             changes.append(report)
     return changes
 

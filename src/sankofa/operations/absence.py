@@ -45,9 +45,11 @@ _ORGANISATION_OPERATIONS: Final = {
 }
 """Operations about one organisation's figures, and the dataset that says when those figures were known."""
 _MACRO_OPERATIONS: Final = ("get_macro", "get_series_vintages", "get_series_revisions", "get_series_matrix")
-_KEPT: Final = frozenset("as_of metric q query id_type id_value base quote series entity_id dataset".split())
+_REQUIRED_FILTERS: Final = frozenset(
+    "as_of metric q query id_type id_value base quote series entity_id dataset".split()
+)
 """Arguments that a suggested question always keeps."""
-_KEPT_BY: Final = {
+_REQUIRED_BY: Final = {
     **dict.fromkeys(
         ("get_shared_facts", "get_flags", "search_tenders", "get_procurement_demand"), frozenset({"country"})
     ),
@@ -93,16 +95,16 @@ _covered = msgspec.json.Decoder(list[_Covered]).decode
 async def absence_of(call: Call, operation: Operation, arguments: Mapping[str, Any]) -> Absence:
     if arguments.get("cursor") is not None:
         return Absence("end_of_list", "The list ends here: the page before was the last one.")
-    asked = _Question(call, operation, arguments)
-    if (by_name := asked.line_items()) is not None:
+    question = _Question(call, operation, arguments)
+    if (by_name := question.line_items()) is not None:
         return by_name
     if call.lock is not None:
-        return Absence("nothing_known", f"Nothing that matches was public on {asked.day}.")
-    if operation.name in _ORGANISATION_OPERATIONS and asked.subject is not None:
-        return await asked.organisation(asked.subject)
-    if operation.name in _MACRO_OPERATIONS and asked.code is not None:
-        return await asked.macro(asked.code)
-    return await asked.coverage()
+        return Absence("nothing_known", f"Nothing that matches was public on {question.day}.")
+    if operation.name in _ORGANISATION_OPERATIONS and question.subject is not None:
+        return await question.organisation(question.subject)
+    if operation.name in _MACRO_OPERATIONS and question.code is not None:
+        return await question.macro(question.code)
+    return await question.coverage()
 
 
 class _Question:
@@ -110,18 +112,18 @@ class _Question:
         self.call = call
         self.operation = operation
         self.day = arguments.get("to" if _is_panel(operation) else "as_of") or call.today
-        self._given = {
+        self._arguments = {
             parameter.name: arguments[parameter.argument]
             for parameter in operation.parameters.values()
             if arguments.get(parameter.argument) is not None and parameter.argument not in _NOT_FILTERS
         }
-        own = self._given.get("service_id") or self._given.get("entity_id")
-        issuers: tuple[str, ...] = self._given.get("issuers") or ()
+        own = self._arguments.get("service_id") or self._arguments.get("entity_id")
+        issuers: tuple[str, ...] = self._arguments.get("issuers") or ()
         own = issuers[0] if len(issuers) == 1 else own
         self.subject: str | None = own.upper() if own and len(own) > len("ZAF") else None
-        code = self._given.get("series") or self._given.get("indicator")
+        code = self._arguments.get("series") or self._arguments.get("indicator")
         self.code: str | None = code.upper() if isinstance(code, str) and code else None
-        code = self._given.get("country")
+        code = self._arguments.get("country")
         self.country: str | None = alpha2_of().get(code, code) if code else None
 
     @property
@@ -130,7 +132,7 @@ class _Question:
 
     def _try(self, why: str, path: str = "", /, **changes: object) -> Suggestion:
         """Suggests this question with other arguments (None drops one), or another path."""
-        arguments = {} if path else dict(self._given)
+        arguments = {} if path else dict(self._arguments)
         arguments |= changes
         texts = {name: _text(value) for name, value in arguments.items() if value is not None}
         path = path or self.operation.path or "/v1/search"
@@ -140,25 +142,29 @@ class _Question:
 
     def line_items(self) -> Absence | None:
         """Suggests the documented line item for an everyday name, such as `sales`."""
-        asked = self._given.get("line_items") or self._given.get("line_item") or self._given.get("measure")
-        names = (asked,) if isinstance(asked, str) else asked or ()
+        chosen = (
+            self._arguments.get("line_items")
+            or self._arguments.get("line_item")
+            or self._arguments.get("measure")
+        )
+        names = (chosen,) if isinstance(chosen, str) else chosen or ()
         if not names or not set(names).isdisjoint(LINE_ITEMS):
             return None
         near = line_items_meant(names)[:3]
         if not near:
             return None
-        parameter = next(n for n in ("line_items", "line_item", "measure") if n in self._given)
-        meant = " or ".join(f"`{name}`" for name in near)
+        parameter = next(n for n in ("line_items", "line_item", "measure") if n in self._arguments)
+        alternatives = " or ".join(f"`{name}`" for name in near)
         listed = ", ".join(f"`{name}`" for name in names)
         others = (self._try(f"The line item {one}.", **{parameter: one}) for one in near)
-        return _absent("unknown_line_item", f"No line item {listed}; did you mean {meant}?", *others)
+        return _absent("unknown_line_item", f"No line item {listed}; did you mean {alternatives}?", *others)
 
     async def organisation(self, service_id: str) -> Absence:
         edition, today = self._edition, self.call.today
         if not await edition.holds(ENTITIES, service_id):
             by_name = self._try("Find it by name or identifier.", "/v1/search", q=service_id)
             return _absent("unknown_organisation", f"No organisation with service_id {service_id}.", by_name)
-        if self._given.get("dataset") == TENDER:
+        if self._arguments.get("dataset") == TENDER:
             return Absence("no_match", f"No award to the organisation was public on {self.day}.")
         known, items = await self._figures(service_id)
         if known.first is None:
@@ -175,11 +181,11 @@ class _Question:
             return _absent("no_figures", ABSENCES["no_figures"], crosswalk)
         if self.day < known.first:
             return self._too_early(known)
-        asked = self._given.get("line_items") or self._given.get("line_item")
-        names = (asked,) if isinstance(asked, str) else asked or ()
+        chosen = self._arguments.get("line_items") or self._arguments.get("line_item")
+        names = (chosen,) if isinstance(chosen, str) else chosen or ()
         if names and items.isdisjoint(names):
             listed = ", ".join(f"`{name}`" for name in names)
-            own = f"/v1/fundamentals/{service_id}" if "line_item" in self._given else ""
+            own = f"/v1/fundamentals/{service_id}" if "line_item" in self._arguments else ""
             all_items = self._try("Every line item it reports.", own, line_items=None, line_item=None)
             detail = f"The organisation reports no {listed}."
             return _absent("not_reported", detail, all_items, known=known)
@@ -218,24 +224,24 @@ class _Question:
         if outside := self._outside(known):
             return outside
         required = {name for name, one in self.operation.parameters.items() if one.required}
-        kept = required | _KEPT | _KEPT_BY.get(self.operation.name, frozenset())
-        dropped: dict[str, object] = {name: None for name in self._given if name not in kept}
+        required_filters = required | _REQUIRED_FILTERS | _REQUIRED_BY.get(self.operation.name, frozenset())
+        dropped: dict[str, object] = {name: None for name in self._arguments if name not in required_filters}
         wider = self._try(
             "Without filters." if dropped else "As known today.", **(dropped or {"as_of": None})
         )
         filters = " and ".join(f"`{name}`" for name in dropped if name != "max_age")
         nothing = _NOTHING_BY.get(self.operation.name, _NOTHING)
         detail = f"Nothing matches {filters}." if filters else nothing.format(self.day)
-        if months := self._given.get("max_age"):
+        if months := self._arguments.get("max_age"):
             which = f"Nothing that matches {filters}" if filters else "Nothing"
             detail = f"{which} has a year that ended on or after {months_before(self.day, months)}."
-        others = (wider,) if self.operation.path and (dropped or "as_of" in self._given) else ()
+        others = (wider,) if self.operation.path and (dropped or "as_of" in self._arguments) else ()
         return _absent("no_match", detail, *others, known=known)
 
     def _outside(self, known: _KnownDays) -> Absence | None:
         """Whether the requested days are all before, or all after, the known ones."""
         since, until = (
-            _day(self._given.get(name) or self._given.get(other))
+            _day(self._arguments.get(name) or self._arguments.get(other))
             for name, other in (("from", "since"), ("to", "until"))
         )
         if known.first is None or known.last is None or _is_panel(self.operation):
@@ -251,7 +257,7 @@ class _Question:
     async def macro(self, code: str) -> Absence:
         edition = self._edition
         kinds = await kinds_of_code(edition, code)
-        wants_series = "indicator" not in self._given
+        wants_series = "indicator" not in self._arguments
         if not kinds:
             near = await nearest_codes(edition, code)
             name = "series" if wants_series else "indicator"
@@ -315,7 +321,7 @@ class _Question:
     async def coverage(self) -> Absence:
         """For list endpoints: whether the dataset covers the country."""
         dataset = FUND if _is_panel(self.operation) else self.operation.dataset
-        dataset = self._given.get("dataset", dataset)
+        dataset = self._arguments.get("dataset", dataset)
         sku = dataset if dataset in (FUND, MACRO, TENDER) else None
         if self.country and sku:
             rows = await self._edition.select(COVERAGE, coverage_key(self.country, sku), day=FOREVER - 1)
@@ -327,16 +333,16 @@ class _Question:
             known = _KnownDays(min(firsts, default=None), max(lasts, default=None))
             if known.first is not None and self.day < known.first:
                 return self._too_early(known)
-            if "query" not in self._given:
+            if "query" not in self._arguments:
                 return self._narrowed(known)
         if sku == FUND:
             _, *first_days = await self._edition.numbers(f"{ISSUERS}-days", "") or (0,)
             if first_days and self.day.toordinal() < min(first_days):
                 return self._too_early(_KnownDays(date.fromordinal(min(first_days)), None))
-        words = self._given.get("q") or self._given.get("query")
+        words = self._arguments.get("q") or self._arguments.get("query")
         if words:
             return await self._no_words(words)
-        if value := self._given.get("id_value"):
+        if value := self._arguments.get("id_value"):
             by_name = self._try("Find it by name.", "/v1/search", q=value)
             return _absent("no_match", "No organisation has this identifier.", by_name)
         return self._narrowed(_KnownDays(None, None))
@@ -358,17 +364,17 @@ class _Question:
             {word for word in words.split() if len(word) > _SHORT}, key=lambda word: (-len(word), word)
         )
         if len(words.split()) > 1:
-            parameter = "q" if "q" in self._given else "query"
+            parameter = "q" if "q" in self._arguments else "query"
             others += [self._try(f"`{word}` alone.", **{parameter: word}) for word in several[:3]]
             if "buyer_query" in self.operation.parameters:
                 others += [
                     self._try(f"Buyers named {word}.", query=None, buyer_query=word) for word in several[:3]
                 ]
-        place = self.country or country_in(code_words(words))[0]
-        if place and (self.operation.path or "/v1/search") == "/v1/search":
-            name = _named(place)
-            if await self._edition.holds(COVERAGE, coverage_key(place, MACRO)):
-                others.insert(0, self._try(f"Every series of {name}.", "/v1/series", country=place))
+        country = self.country or country_in(code_words(words))[0]
+        if country and (self.operation.path or "/v1/search") == "/v1/search":
+            name = _named(country)
+            if await self._edition.holds(COVERAGE, coverage_key(country, MACRO)):
+                others.insert(0, self._try(f"Every series of {name}.", "/v1/series", country=country))
             else:
                 detail = f"There are no series of {name}, and no organisation has these words."
         return _absent("no_match", detail, *others)
@@ -393,8 +399,8 @@ def _is_panel(operation: Operation) -> bool:
     return operation.name == "get_panel"
 
 
-def _day(given: date | int | None) -> date | None:
-    return date(given, 12, 31) if isinstance(given, int) else given
+def _day(day_or_year: date | int | None) -> date | None:
+    return date(day_or_year, 12, 31) if isinstance(day_or_year, int) else day_or_year
 
 
 def _named(country: str) -> str:

@@ -174,7 +174,7 @@ async def compressed(body: bytes, encoding: str) -> bytes:
 
 _LARGEST_SHARE: Final = 8
 """Largest share of the cache that one answer may take."""
-_MOST_ASKED_ONCE: Final = 16_384
+_MOST_REMEMBERED: Final = 16_384
 """Number of past questions to remember as hashes; the oldest is dropped first."""
 
 
@@ -194,7 +194,7 @@ class AnswerCache:
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._answers: OrderedDict[Hashable, CachedAnswer] = OrderedDict()
-        self._asked: BoundedCache[int, bool] = BoundedCache(_MOST_ASKED_ONCE)
+        self._asked_once: BoundedCache[int, bool] = BoundedCache(_MOST_REMEMBERED)
         self.size = 0
         """Total bytes of the cached bodies."""
 
@@ -210,8 +210,8 @@ class AnswerCache:
         if size * _LARGEST_SHARE > self._most or key in self._answers:
             return
         question = hash(key)
-        if not self._asked.get(question):
-            self._asked.put(question, True)
+        if not self._asked_once.get(question):
+            self._asked_once.put(question, True)
             return
         self._answers[key] = answer
         self.size += size

@@ -373,8 +373,8 @@ def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownD
         for name in {"service_id", "buyer_service_id"}.intersection(table.column_names):
             ids = table[name].unique().to_pylist()
             numbers = {one: known.number(one) for one in ids if one}
-            seen = [one for one, at in numbers.items() if at is not None and known.days[at] <= view.day]
-            was_known = compute.is_in(table[name], pa.array(seen, pa.string()))
+            known_ids = [one for one, at in numbers.items() if at is not None and known.days[at] <= view.day]
+            was_known = compute.is_in(table[name], pa.array(known_ids, pa.string()))
             if name == "service_id":
                 table = table.filter(was_known)
             else:  # the release stays; organisations not known yet are removed

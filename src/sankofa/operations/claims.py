@@ -147,12 +147,12 @@ async def check_claim(
     except ValueError as failure:
         raise InvalidParameter("period", str(failure)) from None
     day = as_of or call.today
-    given = {"subject": subject, "period": period, "value": value, "as_of": as_of and as_of.isoformat()}
-    texts = {name: text for name, text in {**given, "unit": unit}.items() if text}
-    asked = _Question(call, texts, _spelled(measure or ""), when, day)
-    readings = await asked.readings()
+    claimed = {"subject": subject, "period": period, "value": value, "as_of": as_of and as_of.isoformat()}
+    texts = {name: text for name, text in {**claimed, "unit": unit}.items() if text}
+    question = _Question(call, texts, _spelled(measure or ""), when, day)
+    readings = await question.readings()
     verdict, figure = _agreed(claim, readings)
-    absent = _unsettled(claim, readings) if readings else asked.absent
+    absent = _unsettled(claim, readings) if readings else question.absent
     rows = Selection([wire.encode(_row(call, verdict, figure))], 1, truncated=False)
     return Answer(rows, as_of=day, absent=absent if verdict == _UNKNOWN else None, members={"unknown": None})
 
@@ -194,10 +194,10 @@ class _Question:
     """What a claim is about."""
 
     def __init__(
-        self, call: Call, given: dict[str, str], measure: str, when: ClaimedPeriod, day: date
+        self, call: Call, texts: dict[str, str], measure: str, when: ClaimedPeriod, day: date
     ) -> None:
-        self._call, self._given, self._measure, self._when, self._day = call, given, measure, when, day
-        self._subject = given["subject"].strip()
+        self._call, self._texts, self._measure, self._when, self._day = call, texts, measure, when, day
+        self._subject = texts["subject"].strip()
         self.absent = Absence("no_match", f"No figure of that period was public on {day}.")
         """Why there are no readings."""
 
@@ -241,9 +241,9 @@ class _Question:
                 lambda one: one.period_type == "FY",
                 lambda one: one.period_start is None,
             )
-            for is_meant in lengths:
-                if any(map(is_meant, facts)):
-                    facts = [one for one in facts if is_meant(one)]
+            for matches in lengths:
+                if any(map(matches, facts)):
+                    facts = [one for one in facts if matches(one)]
                     break
         if not facts:
             self._no_figure(service_id, reported)
@@ -272,10 +272,10 @@ class _Question:
             detail = f"Its {self._measure} is of other periods, which ended from {min(ends)} to {max(ends)}."
             self.absent = Absence("outside_dates", detail)
         elif self._measure not in LINE_ITEMS and (near := line_items_meant([self._measure])[:3]):
-            meant = " or ".join(f"`{name}`" for name in near)
-            detail = f"No line item or metric `{self._measure}`; did you mean {meant}?"
+            alternatives = " or ".join(f"`{name}`" for name in near)
+            detail = f"No line item or metric `{self._measure}`; did you mean {alternatives}?"
             others = [
-                Suggestion("/v1/check", {**self._given, "measure": name}, f"With {name}.") for name in near
+                Suggestion("/v1/check", {**self._texts, "measure": name}, f"With {name}.") for name in near
             ]
             self.absent = Absence("unknown_line_item", detail, suggestions=tuple(others))
         else:

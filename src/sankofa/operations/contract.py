@@ -256,10 +256,10 @@ class Operation:
         InvalidParameter or NotFound.
         """
         arguments = {**self.defaults, **defaults}
-        for known, given in (self.query, query), (self.parameters, path):
-            for name, text in given.items():
+        for known, sent in (self.query, query), (self.parameters, path):
+            for name, text in sent.items():
                 if (parameter := known.get(name)) is None:
-                    everywhere = (EDITION.name, KNOWN_BY.name, FORMAT.name) if given is query else ()
+                    everywhere = (EDITION.name, KNOWN_BY.name, FORMAT.name) if sent is query else ()
                     accepted = ", ".join((*known, *everywhere)) or "none"
                     raise InvalidParameter(printable(name), f"no such parameter; expected one of: {accepted}")
                 try:

@@ -112,8 +112,8 @@ async def get_fundamentals(
 
 def has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
     """A test for encoded rows, true for rows of these line items. A hundred items cost no more than one."""
-    wanted = frozenset(name.encode() for name in line_items)
-    return lambda row: line_item_of(row) in wanted
+    encoded = frozenset(name.encode() for name in line_items)
+    return lambda row: line_item_of(row) in encoded
 
 
 _FULL_YEAR: Final = "FY"
@@ -210,9 +210,9 @@ async def get_statement(
     )
 
 
-_PLACE: Final = {"line_item": LINE_ITEMS.index}
-_ORDER: Final = RowOrder("-period_end", "period_type", "line_item", ranks=_PLACE)
-_WIDE_ORDER: Final = RowOrder("line_item", ranks=_PLACE)
+_POSITION: Final = {"line_item": LINE_ITEMS.index}
+_ORDER: Final = RowOrder("-period_end", "period_type", "line_item", ranks=_POSITION)
+_WIDE_ORDER: Final = RowOrder("line_item", ranks=_POSITION)
 
 
 def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bool) -> Selection:

@@ -145,9 +145,9 @@ async def _explained(operation: Operation, call: Call, arguments: dict[str, Any]
 
 async def _leads_on(call: Call, suggestion: Suggestion) -> bool:
     """Whether a suggested question has rows, for this key."""
-    asked = suggestion.path.split("/")
-    for operation, parts in _paths().get((len(asked), *asked[2:3]), ()):
-        pairs = [pair for pair in zip(parts, asked, strict=True) if pair[0] != pair[1]]
+    path_parts = suggestion.path.split("/")
+    for operation, parts in _paths().get((len(path_parts), *path_parts[2:3]), ()):
+        pairs = [pair for pair in zip(parts, path_parts, strict=True) if pair[0] != pair[1]]
         if any(part[:1] != "{" for part, _ in pairs):
             continue
         in_path = {part[1:-1]: unquote(own) for part, own in pairs}
@@ -306,21 +306,21 @@ def operation_named(name: str) -> Operation:
     return _operations()[name]
 
 
-async def ask(call: Call, name: str, given: Mapping[str, Any]) -> Answer:
+async def ask(call: Call, name: str, parameters: Mapping[str, Any]) -> Answer:
     """Runs an operation with parameters given as text. Raises the Problem that REST would return."""
     operation = operation_named(name)
-    return await perform(operation, call, arguments_of(operation, given, call))
+    return await perform(operation, call, arguments_of(operation, parameters, call))
 
 
-async def ask_rows(call: Call, name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+async def ask_rows(call: Call, name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Like `ask`, but returns the decoded rows, keeping every digit."""
-    answer = await ask(call, name, given)
+    answer = await ask(call, name, parameters)
     return [row for some in answer.selection.lists() for row in decode_answer(some)]
 
 
-def arguments_of(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
+def arguments_of(operation: Operation, parameters: Mapping[str, Any], call: Call) -> dict[str, Any]:
     """Parses and checks all arguments as REST does (contract: KEY-7)."""
-    texts = {name: as_text(value) for name, value in given.items()}
+    texts = {name: as_text(value) for name, value in parameters.items()}
     arguments = operation.read({}, call.today, texts)
     operation.admit(call.grant, arguments)
     return arguments

@@ -100,8 +100,8 @@ async def get_macro(
     belongs to the other mode, `hint` says so.
     """
     if series is None and as_of is None:
-        asked = ("annual", country, (indicator or "").upper(), str(from_), str(to))
-        page = await first_page(call, *asked, cursor=cursor)
+        list_filters = ("annual", country, (indicator or "").upper(), str(from_), str(to))
+        page = await first_page(call, *list_filters, cursor=cursor)
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(page, country or "", (indicator or "").upper(), years, most)
@@ -184,14 +184,14 @@ async def _start(page: ListPage, kind: str, listed: str) -> SeriesStart | None:
     return SeriesStart(block, column, day - 1)
 
 
-def _year(given: date | int | None, otherwise: int) -> int:
-    if given is None:
+def _year(day_or_year: date | int | None, otherwise: int) -> int:
+    if day_or_year is None:
         return otherwise
-    return given.year if isinstance(given, date) else given
+    return day_or_year.year if isinstance(day_or_year, date) else day_or_year
 
 
-def _day(given: date | int | None, otherwise: int) -> int:
-    return given.toordinal() if isinstance(given, date) else otherwise
+def _day(day_or_year: date | int | None, otherwise: int) -> int:
+    return day_or_year.toordinal() if isinstance(day_or_year, date) else otherwise
 
 
 @operation("/v1/series", dataset=MACRO, row=SeriesCatalogueRow, tool="list_series", extension=True)

@@ -153,8 +153,8 @@ async def get_metrics(
     missing = listed.rows
     if not (rows or missing or cursor) and await _has_figures(edition, key, day):
         unpublished = REASONS[State.NOT_PUBLISHED]
-        asked_for = slugs() if metric is None else (metric,)
-        missing = wire.encode([_Missing(slug, unpublished, []) for slug in asked_for])[1:-1]
+        every_slug = slugs() if metric is None else (metric,)
+        missing = wire.encode([_Missing(slug, unpublished, []) for slug in every_slug])[1:-1]
     omitted = {reason: missing.count(mark) for reason, mark in _REASON_MARKS.items()}
     if max_age:
         omitted[TOO_OLD] = 0
@@ -177,9 +177,9 @@ async def get_metrics(
     answer = page.answer(selection, _ORDER, as_of=page.day, members=members)
     if rows or call.lock is not None or cursor is not None:
         return answer
-    asked = {"metric": metric, "as_of": as_of and as_of.isoformat(), "basis": basis}
-    given = {name: text for name, text in asked.items() if text}
-    return replace(answer, absent=_left_out(_read(b"[%b]" % missing), f"/v1/metrics/{key}", page.day, given))
+    arguments = {"metric": metric, "as_of": as_of and as_of.isoformat(), "basis": basis}
+    texts = {name: text for name, text in arguments.items() if text}
+    return replace(answer, absent=_left_out(_read(b"[%b]" % missing), f"/v1/metrics/{key}", page.day, texts))
 
 
 async def _has_figures(edition: Edition, key: str, day: int) -> bool:
@@ -188,15 +188,15 @@ async def _has_figures(edition: Edition, key: str, day: int) -> bool:
     return figures is not None and figures.count > 0
 
 
-def _left_out(missing: list[_Missing], path: str, day: date, given: dict[str, str]) -> Absence | None:
+def _left_out(missing: list[_Missing], path: str, day: date, texts: dict[str, str]) -> Absence | None:
     """Why the metrics have no value for a published year; None if no year was published."""
     reasons = dict.fromkeys(one.reason for one in missing if one.reason != REASONS[State.NOT_PUBLISHED])
     if not reasons:
         return None
     what = missing[0].metric if len(missing) == 1 else f"Each of {len(missing)} metrics"
     detail = f"{what} is left out on {day}. {' '.join(MEMBERS['omitted'][reason] for reason in reasons)}"
-    as_known = Suggestion(path, given | {"basis": "as_known"}, "With the figures known on that day.")
-    other = Suggestion(path, given, "Of whatever age.") if TOO_OLD in reasons else as_known
+    as_known = Suggestion(path, texts | {"basis": "as_known"}, "With the figures known on that day.")
+    other = Suggestion(path, texts, "Of whatever age.") if TOO_OLD in reasons else as_known
     return Absence("left_out", detail, suggestions=(other,))
 
 
@@ -250,8 +250,8 @@ async def get_procurement_demand(
     Has months closed by `as_of` only, computed from releases dated by then. Ordered by month descending, then
     category. The method is at `/methodology/signals-v1/procurement-demand`.
     """
-    asked = ("procurement-demand", country, category, str(from_), str(to))
-    page = await first_page(call, *asked, as_of=as_of, cursor=cursor)
+    filters = ("procurement-demand", country, category, str(from_), str(to))
+    page = await first_page(call, *filters, as_of=as_of, cursor=cursor)
     most = call.grant.rows(limit)
     key = panel_key(country, category) if category else panel_key(country)
     span = DayRange(

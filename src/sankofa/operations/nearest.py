@@ -73,12 +73,12 @@ async def explained_id(
     grant: Grant,
     operation: Operation,
     problem: InvalidParameter | NotFound,
-    given: Mapping[str, object],
+    texts: Mapping[str, object],
     lock: date | None = None,
 ) -> InvalidParameter | NotFound:
     """The error for a malformed service_id. For another kind of identifier it names the service_id."""
     parameter = problem.parameter if isinstance(problem, InvalidParameter) else ID_PARAMETER
-    text = given.get(parameter)
+    text = texts.get(parameter)
     if parameter not in _ID_PARAMETERS or parameter not in operation.parameters or not isinstance(text, str):
         return problem
     try:
@@ -213,11 +213,11 @@ async def predecessor_hint(
     }
 
 
-def nearest_line_items(asked: Iterable[str] | None, selection: Selection) -> dict[str, object]:
+def nearest_line_items(names: Iterable[str] | None, selection: Selection) -> dict[str, object]:
     """Envelope members for an answer without rows about undocumented line items."""
-    if asked is None or selection.count or not set(asked).isdisjoint(LINE_ITEMS):
+    if names is None or selection.count or not set(names).isdisjoint(LINE_ITEMS):
         return {}
-    return {"nearest": line_items_meant(asked)[:_MOST]}
+    return {"nearest": line_items_meant(names)[:_MOST]}
 
 
 def line_items_meant(names: Iterable[str]) -> list[str]:

@@ -60,15 +60,15 @@ class ListPage(msgspec.Struct, frozen=True):
         position = cursors.read(cursor, filters_digest(self.filters))
         edition = self.edition if lock is not None else await self.call.edition_for_cursor(position.edition)
         day, *key = position.after
-        asked_day = date.fromordinal(int(day))
-        if lock is not None and asked_day > lock:
-            raise InvalidParameter("cursor", f"for pages as of {asked_day}, and this view ends on {lock}")
-        if self.as_of not in (None, asked_day):
-            raise InvalidParameter("cursor", f"for pages as of {asked_day}")
+        cursor_day = date.fromordinal(int(day))
+        if lock is not None and cursor_day > lock:
+            raise InvalidParameter("cursor", f"for pages as of {cursor_day}, and this view ends on {lock}")
+        if self.as_of not in (None, cursor_day):
+            raise InvalidParameter("cursor", f"for pages as of {cursor_day}")
         if self.dated:
-            edition = view_on(self.call, edition, asked_day)
+            edition = view_on(self.call, edition, cursor_day)
         return replace(
-            self, edition=edition, day=asked_day, key=tuple(key), previous_edition=position.edition
+            self, edition=edition, day=cursor_day, key=tuple(key), previous_edition=position.edition
         )
 
     async def start(self, locate: Callable[[Edition, SortKey], Awaitable[Start]]) -> Start:
@@ -106,17 +106,19 @@ class ListPage(msgspec.Struct, frozen=True):
         where: Callable[[bytes], bool] | None = None,
     ) -> Awaitable[Selection | None]:
         """The rows of the page, if the list is the rows under one key; None if the key does not exist."""
-        asked: dict[str, Any] = {"day": self.day.toordinal(), "modes": modes, "tag": tag, "where": where}
+        options: dict[str, Any] = {"day": self.day.toordinal(), "modes": modes, "tag": tag, "where": where}
         if self.key:
-            return self._select_behind(kind, key, order, limit, asked)
-        return self.edition.select(kind, key, limit=limit, **asked)
+            return self._select_behind(kind, key, order, limit, options)
+        return self.edition.select(kind, key, limit=limit, **options)
 
     async def _select_behind(
-        self, kind: str, key: str, order: RowOrder, limit: int | None, asked: dict[str, Any]
+        self, kind: str, key: str, order: RowOrder, limit: int | None, options: dict[str, Any]
     ) -> Selection | None:
-        start = await self.start(lambda edition, row: find(edition, kind, key, order.behind(row), **asked))
+        start = await self.start(lambda edition, row: find(edition, kind, key, order.behind(row), **options))
         skip, passed = start or (0, 0)
-        return await self.edition.select(kind, key, limit=limit, skip=int(skip), passed=int(passed), **asked)
+        return await self.edition.select(
+            kind, key, limit=limit, skip=int(skip), passed=int(passed), **options
+        )
 
     def answer(
         self,

@@ -90,9 +90,9 @@ async def get_panel(
     """
     names, keys = _columns(metrics, line_items), _columns([key.upper() for key in series or ()])
     market = None if exchange is None else exchange_name(exchange)
-    asked = None if issuers is None else tuple(sorted({issuer.upper() for issuer in issuers}))
+    ids = None if issuers is None else tuple(sorted({issuer.upper() for issuer in issuers}))
     page = await first_page(
-        call, "panel", names, keys, from_, every, country, market, asked, as_of=to, cursor=cursor
+        call, "panel", names, keys, from_, every, country, market, ids, as_of=to, cursor=cursor
     )
     first, last = from_.toordinal(), page.day.toordinal()
     days = [] if every == _CHANGE else _days(from_, page.day, every)
@@ -104,7 +104,7 @@ async def get_panel(
     yield_points = YieldPoints(_ROWS_PER_YIELD)
     more = False
     known_by = last if every == _CHANGE else days[-1] if days else 0
-    async for place, service_id in _universe(page, known_by, country, market, asked):
+    async for listed_under, service_id in _universe(page, known_by, country, market, ids):
         history = await history_of(page.edition, service_id)
         if history is None:
             continue
@@ -112,15 +112,15 @@ async def get_panel(
             columns = columns._replace(days=change_days(history, names, first, last))
         own = rows_on_days(history, columns)
         passed = 0
-        if page.key[:2] == (place, service_id):
+        if page.key[:2] == (listed_under, service_id):
             passed = sum(iso_day(day) <= str(page.key[2]) for day in own.days)
         room = most - len(rows)
-        taken = own.rows[passed : passed + room]
+        page_rows = own.rows[passed : passed + room]
         await yield_points.step(len(own.rows) + 1)
-        if taken:
-            rows += taken
-            key = (place, service_id, iso_day(own.days[passed + len(taken) - 1]))
-        if len(own.rows) > passed + len(taken):
+        if page_rows:
+            rows += page_rows
+            key = (listed_under, service_id, iso_day(own.days[passed + len(page_rows) - 1]))
+        if len(own.rows) > passed + len(page_rows):
             more = True
             break
     selection = Selection(rows, len(rows), truncated=more, following=(0,) if more else None)
@@ -171,16 +171,16 @@ async def _series_cells(edition: Edition, keys: tuple[str, ...], days: Sequence[
 
 
 async def _universe(
-    page: ListPage, known_by: int, country: str | None, exchange: str | None, asked: tuple[str, ...] | None
+    page: ListPage, known_by: int, country: str | None, exchange: str | None, ids: tuple[str, ...] | None
 ) -> AsyncIterator[tuple[str, str]]:
     """The issuers of a page in order, each with the country that it sorts by."""
-    if asked is not None:
+    if ids is not None:
         admitted = None
         if country is not None or exchange is not None:
             listed = _listed(page.edition, known_by, country, exchange, 0)
             admitted = {service_id async for _, service_id in listed}
         behind = str(page.key[1]) if page.key else ""
-        for service_id in asked:
+        for service_id in ids:
             if service_id >= behind and (admitted is None or service_id in admitted):
                 yield "", service_id
         return
@@ -197,8 +197,8 @@ async def _listed(
     while True:
         some = await issuers_on(order, known_by, country, exchange, first, _ISSUERS_AT_ONCE)
         for row_slice in islice(some.slices, 0, None, some.slices_per_row):
-            place, service_id = order.key(bytes(row_slice))
-            yield str(place), str(service_id)
+            listed_under, service_id = order.key(bytes(row_slice))
+            yield str(listed_under), str(service_id)
         if some.following is None:
             return
         first = int(some.following[0])
@@ -312,7 +312,7 @@ async def get_fundamentals_matrix(
     unit. JSON always has these four fields; CSV, Arrow and Excel have only those that differ. Ordered by
     date, then by these.
     """
-    day, key, wanted = as_of or call.today, service_id.upper(), line_item.encode()
+    day, key, encoded = as_of or call.today, service_id.upper(), line_item.encode()
     tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
     selection = await call.edition.select(
         "fundamentals",
@@ -320,7 +320,7 @@ async def get_fundamentals_matrix(
         day=day.toordinal(),
         modes=int(Mode.ALL),
         tag=tag,
-        where=lambda row: line_item_of(row) == wanted,
+        where=lambda row: line_item_of(row) == encoded,
     )
     if selection is None:
         raise await unknown_organisation(call, service_id)

@@ -85,8 +85,8 @@ class Choice:
     def read(self, text: str, today: date) -> str:
         if text not in self.words:
             near = get_close_matches(text.lower()[:64], self.words, 3)
-            meant = f"; nearest: {', '.join(near)}" if near else ""
-            raise ValueError(f"expected one of {', '.join(self.words)}{meant}")
+            nearest = f"; nearest: {', '.join(near)}" if near else ""
+            raise ValueError(f"expected one of {', '.join(self.words)}{nearest}")
         return text
 
     def schema(self) -> JsonSchema:
@@ -105,8 +105,8 @@ class Choices:
         if not words or not {*words} <= {*self.words}:
             unknown = [one for one in words if one not in self.words]
             near = get_close_matches(unknown[0].lower()[:64], self.words, 3) if unknown else []
-            meant = f"; nearest: {', '.join(near)}" if near else ""
-            raise ValueError(f"expected a list out of {', '.join(self.words)}{meant}")
+            nearest = f"; nearest: {', '.join(near)}" if near else ""
+            raise ValueError(f"expected a list out of {', '.join(self.words)}{nearest}")
         return tuple(dict.fromkeys(words))
 
     def schema(self) -> JsonSchema:

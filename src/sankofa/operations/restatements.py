@@ -53,12 +53,12 @@ async def get_restatements(
     filters = (str(since), str(until), country, key, line_item, str(min_change))
     page = await first_page(call, "restatements", *filters, cursor=cursor)
     last = page.day if until is None else min(until, page.day)
-    asked = RestatementQuestion(
+    question = RestatementQuestion(
         page.day.toordinal(), since or date.min, last, country, key, line_item, min_change
     )
     most = call.grant.rows(limit)
-    start = await page.start(lambda edition, behind: restatement_behind(edition, asked, behind))
-    selection = await restatements(page.edition, asked, most, start)
+    start = await page.start(lambda edition, behind: restatement_behind(edition, question, behind))
+    selection = await restatements(page.edition, question, most, start)
     if key is not None and not selection.count:
         await refuse_other_identifier(call, key, "service_id")
     return page.answer(selection, RESTATEMENT_ORDER)

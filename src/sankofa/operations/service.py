@@ -67,7 +67,7 @@ def commit_of_checkout() -> str:
     if not (folder / ".git").exists():
         return ""
     try:
-        asked = subprocess.run(  # nosec B603 B607
+        done = subprocess.run(  # nosec B603 B607
             ["git", "rev-parse", "HEAD"],  # noqa: S607 - the git in PATH
             cwd=folder,
             capture_output=True,
@@ -75,7 +75,7 @@ def commit_of_checkout() -> str:
         )
     except OSError:
         return ""
-    return asked.stdout.strip()
+    return done.stdout.strip()
 
 
 LONGEST_QUERY: Final = limit("query of an address", 4096, "bytes", "414")
@@ -172,11 +172,7 @@ async def read_body(receive: Receive, most: int, seconds: float) -> bytes:
     return body
 
 
-async def send_stream(
-    chunks: AsyncIterator[bytes],
-    receive: Receive,
-    send: Send,
-) -> None:
+async def send_stream(chunks: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
     """Sends as fast as the client reads; stops once the client is gone, which the server does not report."""
 
     async def disconnected() -> None:

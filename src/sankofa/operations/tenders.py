@@ -121,7 +121,7 @@ async def search_tenders(
     )
     most = call.grant.rows(limit)
     buyer_words = sorted(searched_words(buyer_query) or {""}) if buyer_query is not None else []
-    wanted = TenderFilter(
+    filters = TenderFilter(
         from_.toordinal() if from_ else 0,
         words,
         ocid,
@@ -137,10 +137,10 @@ async def search_tenders(
     compact = detail == "compact"
     if country is None:
         start = await page.start(find_of_all)
-        selection = await tenders_of_all(page.edition, wanted, most, start, compact=compact)
+        selection = await tenders_of_all(page.edition, filters, most, start, compact=compact)
     else:
         start = await page.start(lambda edition, behind: find_of_country(edition, country, behind))
-        selection = await tenders_of_country(page.edition, country, wanted, most, start, compact=compact)
+        selection = await tenders_of_country(page.edition, country, filters, most, start, compact=compact)
     applied = {"country": country, "from": from_ and from_.isoformat(), "query": query, "detail": detail}
     if ocid is not None:
         applied["ocid"] = ocid

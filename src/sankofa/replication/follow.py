@@ -23,12 +23,7 @@ from msgspec.structs import replace
 
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.engines.datastore import Datastore, EditionList
-from sankofa.engines.edition_folder import (
-    EditionContents,
-    edition_contents,
-    link_edition,
-    listed_contents,
-)
+from sankofa.engines.edition_folder import EditionContents, edition_contents, link_edition, listed_contents
 from sankofa.engines.edition_log import (
     CHECKPOINT,
     ROW_TREES,
@@ -147,7 +142,7 @@ class FollowingStore(Datastore):
                     (self.editions / f"{_DAMAGED}{edition}").touch()
             raise
 
-    def seen_log(self) -> LogTree:
+    def trusted_log(self) -> LogTree:
         """The log that the publisher's log must begin with."""
         return self.log.tree()
 
@@ -208,13 +203,13 @@ class RefusedNote(ObjectError):
 class Follower:
     """Pulls editions into one HOME."""
 
-    def __init__(self, source: ObjectSource, store: FollowingStore, kept: int) -> None:
-        """`kept`: how many editions before the current one are kept."""
+    def __init__(self, source: ObjectSource, store: FollowingStore, editions_kept: int) -> None:
+        """`editions_kept`: how many editions before the current one are kept."""
         self._source = source
         self._store = store
         self._editions = store.editions
         self._pool = Pool(self._editions / "pool")
-        self._kept = kept
+        self._editions_kept = editions_kept
         self._trusted = store.trusted()
         make_private_folder(self._editions)
         self.state = read_state(self._editions)
@@ -365,8 +360,8 @@ class Follower:
                 self._log_read_at = time.monotonic()
                 checkpoint = self._source.read(CHECKPOINT, NOTE_BYTES)
                 if checkpoint != log.checkpoint():
-                    trusted, seen = publication.verifiers(), self._store.seen_log()
-                    tree = read_log(self._source, trusted, seen, checkpoint)
+                    trusted, trusted_log = publication.verifiers(), self._store.trusted_log()
+                    tree = read_log(self._source, trusted, trusted_log, checkpoint)
                     with self._store.locked_here("switch"):
                         if is_missing or len(tree.leaves) >= len(log.tree().leaves):
                             log.take(tree.bundle(), checkpoint)
@@ -390,8 +385,8 @@ class Follower:
             path = row_trees_path(self._store.edition_folder(edition))
             if edition in listed and not path.exists():
                 digest, size = listed[edition]
-                place = pool_path(digest) if self._is_pushed else f"{ROW_TREES}{edition}"
-                file = ListedFile(place, size, digest)
+                object_path = pool_path(digest) if self._is_pushed else f"{ROW_TREES}{edition}"
+                file = ListedFile(object_path, size, digest)
                 before = max((one for one in listed if one < edition), default="")
                 self._fetch([file], {digest: listed[before].sha256} if before else {})
                 with self._store.locked_here("switch"):
@@ -450,7 +445,7 @@ class Follower:
         """Older editions to store, as many as the settings say. Skips those removed from the store since."""
         older: list[EditionContents] = []
         for name in sorted({*publication.editions} - {publication.current}, reverse=True):
-            if len(older) == self._kept:
+            if len(older) == self._editions_kept:
                 break
             with suppress(ObjectMissing):
                 if (edition := self._edition(name)).files:
@@ -470,21 +465,21 @@ class Follower:
                 return False
         except EditionError:
             pass  # not here, or not whole
-        wanted = self._objects(remote)
-        self._files += sum(not self._pool.holds(file) for file in {f.sha256: f for f in wanted}.values())
+        files = self._objects(remote)
+        self._files += sum(not self._pool.holds(file) for file in {f.sha256: f for f in files}.values())
         bases = dict[str, str]()
         if before := max((e for e in self._here()[1].editions if e < remote.edition), default=""):
             with suppress(EditionError):
                 changed = changed_files(edition_contents(self._editions / before), remote)
                 bases = {new.sha256: old.sha256 for old, new in changed}
-        self._fetch(wanted, bases)
+        self._fetch(files, bases)
         self._link(remote)
         self._store.await_signature(remote.edition, remote.seal)
         try:
             self._store.open(remote.edition).close()
         except EditionError:
             # A file that was here before is damaged, so compare the others too.
-            self._pool.drop_damaged(wanted)
+            self._pool.drop_damaged(files)
             raise
         return True
 
@@ -495,11 +490,11 @@ class Follower:
             for file in remote.files
         ]
 
-    def _fetch(self, wanted: Sequence[ListedFile], bases: Mapping[str, str]) -> None:
+    def _fetch(self, files: Sequence[ListedFile], bases: Mapping[str, str]) -> None:
         """Makes files from their local predecessors if the store has deltas, and pulls the others."""
         if self._is_pushed:
-            self._pool.rebuild(self._source, wanted, bases, self._count)
-        self._pool.fetch(self._source, wanted, self._count)
+            self._pool.rebuild(self._source, files, bases, self._count)
+        self._pool.fetch(self._source, files, self._count)
 
     def _link(self, remote: EditionContents) -> None:
         folder = self._editions / remote.edition

@@ -184,14 +184,14 @@ class Pool:
         make_private_folder(self._folder)
         replace_file(self._folder / name, content)
 
-    def fetch(self, source: ObjectSource, wanted: Sequence[ListedFile], progress: Progress) -> None:
+    def fetch(self, source: ObjectSource, files: Sequence[ListedFile], progress: Progress) -> None:
         """Pulls the missing files; `path` is the path of the object.
 
         Raises ObjectError. Received bytes stay, and the next call continues from there.
         """
         make_private_folder(self._folder)
-        missing = [file for file in {f.sha256: f for f in wanted}.values() if not self.holds(file)]
-        needed = sum(file.size - self._begun(file) for file in missing)
+        missing = [file for file in {f.sha256: f for f in files}.values() if not self.holds(file)]
+        needed = sum(file.size - self._received(file) for file in missing)
         free = shutil.disk_usage(self._folder).free
         if missing and free < needed + _SPARE_BYTES:
             raise ObjectError(f"{needed} bytes are needed, and the disk has {free} free")
@@ -207,7 +207,7 @@ class Pool:
             sync(self._folder)
 
     def rebuild(
-        self, source: ObjectSource, wanted: Sequence[ListedFile], bases: Mapping[str, str], progress: Progress
+        self, source: ObjectSource, files: Sequence[ListedFile], bases: Mapping[str, str], progress: Progress
     ) -> None:
         """Makes files from their predecessors (`bases`, by SHA-256) and deltas. Leaves out files without a
         delta, or whose result is not the published file."""
@@ -227,7 +227,7 @@ class Pool:
                     if hashed.hexdigest() != file.sha256:
                         raise NotApplicable("not what was published")
 
-        missing = [file for file in wanted if file.sha256 in bases and not self.holds(file)]
+        missing = [file for file in files if file.sha256 in bases and not self.holds(file)]
         make_private_folder(self._folder)
         with ThreadPoolExecutor(_REBUILT_AT_ONCE, thread_name_prefix="rebuild") as threads:
             list(threads.map(make, sorted(missing, key=lambda file: -file.size)))
@@ -252,7 +252,7 @@ class Pool:
                 if path.stat().st_nlink == 1:
                     path.unlink(missing_ok=True)
 
-    def _begun(self, file: ListedFile) -> int:
+    def _received(self, file: ListedFile) -> int:
         try:
             return min(self._partial(file).stat().st_size, file.size)
         except FileNotFoundError:

@@ -312,8 +312,8 @@ def _push_deltas(
         changed = sorted(changed_files(editions[before], editions[current]), key=lambda pair: -pair[1].size)
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="delta") as threads:
             list(threads.map(send, changed))
-    kept = {file.sha256 for edition in editions.values() for file in edition.files}
-    unused = (stored for path, stored in there.items() if path.split("/")[1] not in kept)
+    used = {file.sha256 for edition in editions.values() for file in edition.files}
+    unused = (stored for path, stored in there.items() if path.split("/")[1] not in used)
     destination.delete([stored.path for stored in unused if stored.modified <= unused_since])
 
 

@@ -122,7 +122,7 @@ def cosigned(note: bytes, leaves: Sequence[bytes], witnesses: Sequence[Witness])
         return note + "".join(lines).encode()
 
 
-def sizes_seen(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness]) -> dict[str, int]:
+def sizes_reported(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness]) -> dict[str, int]:
     """The log size that each witness reports, if the witness saw a different log."""
     sizes = {}
     for witness in witnesses:
@@ -330,7 +330,7 @@ def take_pushed_logs(store: Datastore, home: Path, witnesses: Sequence[Witness])
     if is_restored and store.log.checkpoint() is None and witnesses:
         signers, tree = store.signers(), store.log.tree()
         note = sign_note(tree.text(signers[0].verifier.name), signers).decode()
-        for name, size in sizes_seen(note, tree.leaves, witnesses).items():
+        for name, size in sizes_reported(note, tree.leaves, witnesses).items():
             if size > len(tree.leaves):
                 raise OperatorError(
                     f"the witness {name} saw a log of {size} entries, but the log in HOME has "

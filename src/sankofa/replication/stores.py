@@ -44,11 +44,11 @@ class SharedStore(FollowingStore):
         *,
         home: Path,
         address: str,
-        kept: int,
+        editions_kept: int,
     ) -> None:
         super().__init__(folder, ledgers, cache_bytes, trusted, home)
         self._address = address
-        self._kept = kept
+        self._editions_kept = editions_kept
         self._refused: RefusedNote | None = None
         """Why the note there is not followed, as of the last check."""
 
@@ -57,7 +57,7 @@ class SharedStore(FollowingStore):
         self._refused = None
         try:
             with closing(open_source(self._address)) as source:
-                Follower(source, self, self._kept).look()
+                Follower(source, self, self._editions_kept).look()
         except RefusedNote as refused:
             self._refused = refused
         except ObjectError as failure:
@@ -98,15 +98,15 @@ class SharedStore(FollowingStore):
     def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
         """Push, then switch: a machine that dies in between follows its own note. Called while holding the
         lock to switch."""
-        kept = [name for name in self.list_editions().editions if name in editions or name == current]
+        stored = [name for name in self.list_editions().editions if name in editions or name == current]
         try:
             with closing(open_destination(self._address)) as destination:
-                pushed = push(self, destination, KEEP_UNUSED, listed=EditionList(tuple(kept), current))
+                pushed = push(self, destination, KEEP_UNUSED, listed=EditionList(tuple(stored), current))
         except ObjectError as failure:
             raise OperatorError(f"nothing was published: {failure}") from failure
         note, published = pushed.signed
         self.take_list(published)
-        self.take(note, current, kept)
+        self.take(note, current, stored)
         now = utc_now()
         state = replace(
             self.following(),
@@ -121,7 +121,7 @@ class SharedStore(FollowingStore):
         )
         write_state(self.editions, state)
 
-    def seen_log(self) -> LogTree:
+    def trusted_log(self) -> LogTree:
         """Does nothing: the shared log counts, even if this machine was killed before sharing its entry."""
         return NO_ENTRIES
 
@@ -187,7 +187,7 @@ def open_following_store(settings: Settings) -> FollowingStore:
             settings.verifier_keys(),
             home=settings.home,
             address=followed_address(settings),
-            kept=settings.editions_kept,
+            editions_kept=settings.editions_kept,
         )
     if settings.datastore != "sqlite:":
         raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")

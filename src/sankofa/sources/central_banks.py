@@ -148,12 +148,12 @@ def _series(document: str, data: bytes) -> Iterator[Record]:
     yield SeriesColumn(key, _family(key), frequency, "", document, values)
 
 
-def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> Iterator[ReportedValue]:
+def _withdrawals(ends: dict[str, list[tuple[str, str]]], until: str) -> Iterator[ReportedValue]:
     """The ends of values within the requested days that no other value follows."""
     for day, spans in ends.items():
         starts = {start for start, _ in spans}
         for _, end in spans:
-            if end < asked_until:
+            if end < until:
                 following = (date.fromisoformat(end) + timedelta(days=1)).isoformat()
                 if following not in starts:
                     yield ReportedValue(day, following, "", "", "")

@@ -66,8 +66,8 @@ def check_xml(data: bytes) -> None:
     parser.EntityDeclHandler = declared
     parser.StartDoctypeDeclHandler = doctype
     try:
-        for piece in _chunks(data):
-            parser.Parse(piece, False)
+        for chunk in _chunks(data):
+            parser.Parse(chunk, False)
         parser.Parse(b"", True)
     except expat.ExpatError as failure:
         raise UnsafeDocument(f"not well-formed XML: {failure}") from None

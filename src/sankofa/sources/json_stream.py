@@ -51,15 +51,15 @@ def json_values(
     stream: IO[bytes],
     lists: frozenset[str],
     chunk: int = _CHUNK,
-    begun: bytes = b"",
+    head: bytes = b"",
     longest: int = sys.maxsize,
 ) -> Iterator[JsonValue]:
     """Every value of a document. A top list, or the named lists of a top object, come element by element.
 
-    At least `chunk` bytes are read at a time; `begun` was read already. Raises Truncated, and TooLong if a
+    At least `chunk` bytes are read at a time; `head` was read already. Raises Truncated, and TooLong if a
     value exceeds `longest` bytes by more than the bytes already read.
     """
-    yield from _Scan(stream, lists, chunk, begun, longest).json_values()
+    yield from _Scan(stream, lists, chunk, head, longest).json_values()
 
 
 def at_once(content: bytes, lists: frozenset[str]) -> list[JsonValue] | None:
@@ -78,7 +78,7 @@ def at_once(content: bytes, lists: frozenset[str]) -> list[JsonValue] | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     in_order = sorted(handed_lists, key=lambda part: list(members).index(part[0]))
-    handed_out = [piece for name, elements in in_order for piece in _cut(name, elements)]
+    handed_out = [value for name, elements in in_order for value in _cut(name, elements)]
     return [*handed_out, JsonValue("", msgspec.json.encode(members), whole=True)]
 
 
@@ -88,15 +88,15 @@ def _cut(under: str, elements: list[msgspec.Raw]) -> Iterator[JsonValue]:
 
 class _Scan:
     def __init__(
-        self, stream: IO[bytes], lists: frozenset[str], chunk: int, begun: bytes, longest: int
+        self, stream: IO[bytes], lists: frozenset[str], chunk: int, head: bytes, longest: int
     ) -> None:
-        self._longest = max(longest, len(begun))
+        self._longest = max(longest, len(head))
         self._stream = stream
         self._lists = lists
         self._chunk = chunk
-        self._buffer = begun
+        self._buffer = head
         self._at = 0
-        self._begun = 0
+        self._value_start = 0
         """Start of the value being read; bytes before it may be dropped."""
 
     def json_values(self) -> Iterator[JsonValue]:
@@ -114,19 +114,19 @@ class _Scan:
         """The members of a top object: elements of `lists` are yielded one by one, the rest together."""
         shell = bytearray()
         last = b""
-        self._begun = self._at
+        self._value_start = self._at
         self._at += 1
         while (token := self._token()) != b"}":
             if token == b"[" and (name := _plain(last)) in self._lists:
-                shell += self._buffer[self._begun : self._at]
+                shell += self._buffer[self._value_start : self._at]
                 yield from self._elements(name)
-                self._begun = self._at - 1  # the closing bracket
+                self._value_start = self._at - 1  # the closing bracket
             elif token in _PAIRS:
                 self._at -= 1
                 self._pass_over(token)
             else:
                 last = token
-        shell += self._buffer[self._begun : self._at]
+        shell += self._buffer[self._value_start : self._at]
         yield JsonValue("", bytes(shell), whole=True)
 
     def _elements(self, under: str) -> Iterator[JsonValue]:
@@ -145,13 +145,13 @@ class _Scan:
 
     def _value(self) -> bytes:
         """The value that begins here: an object, a list or a text."""
-        self._begun = self._at
+        self._value_start = self._at
         first = self._buffer[self._at : self._at + 1]
         if first in _PAIRS:
             self._pass_over(first)
         else:
             self._token()
-        return self._buffer[self._begun : self._at]
+        return self._buffer[self._value_start : self._at]
 
     def _pass_over(self, bracket: bytes) -> None:
         """To the end of the object or list that begins here: only its own kind of bracket counts."""
@@ -176,14 +176,14 @@ class _Scan:
 
     def _loose(self) -> bytes:
         """A number or a word, up to its end; or an extra bracket."""
-        self._begun = self._at
+        self._value_start = self._at
         while match := _LOOSE.match(self._buffer, self._at):
             self._at = match.end()
             if self._at < len(self._buffer) or not self._fill():
                 break
-        if self._at == self._begun:
+        if self._at == self._value_start:
             self._at += 1
-        return self._buffer[self._begun : self._at]
+        return self._buffer[self._value_start : self._at]
 
     def _token(self) -> bytes:
         """The next bracket or string. Raises Truncated."""
@@ -201,23 +201,23 @@ class _Scan:
         """The next byte that is not blank; None at the end of the document."""
         while True:
             if self._at == len(self._buffer):
-                self._begun = self._at
+                self._value_start = self._at
                 if not self._fill():
                     return None
             byte = self._buffer[self._at : self._at + 1]
             if byte not in _BLANK and byte not in skipped:
-                self._begun = self._at
+                self._value_start = self._at
                 return byte
             self._at += 1
 
     def _fill(self) -> bool:
         """Read on, dropping bytes already used. False at the end of the document."""
-        unread = self._buffer[self._begun :]
+        unread = self._buffer[self._value_start :]
         if len(unread) > self._longest:
             raise TooLong
         chunk = self._stream.read(max(self._chunk, len(unread)))
-        self._at -= self._begun
-        self._begun = 0
+        self._at -= self._value_start
+        self._value_start = 0
         self._buffer = unread + chunk
         return bool(chunk)
 

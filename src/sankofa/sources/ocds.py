@@ -64,24 +64,24 @@ def _document(document: IO[bytes], name: str, position: str, limits: Limits) -> 
         yield from _lines(stream, name, position, limits.line_bytes)
         return
     anything = embedded = foreign = recognised = False
-    begun = stream.read(_AT_ONCE + 1)
-    in_memory = at_once(begun, _LISTS) if len(begun) <= _AT_ONCE else None
+    beginning = stream.read(_AT_ONCE + 1)
+    in_memory = at_once(beginning, _LISTS) if len(beginning) <= _AT_ONCE else None
     longest = limits.line_bytes
-    for piece in (
-        json_values(stream, _LISTS, begun=begun, longest=longest) if in_memory is None else in_memory
+    for one in (
+        json_values(stream, _LISTS, head=beginning, longest=longest) if in_memory is None else in_memory
     ):
         anything = True
-        if not piece.whole:
-            element, fault = _value(piece.raw)
+        if not one.whole:
+            element, fault = _value(one.raw)
             if not fault and _is_part(element):
                 recognised = True
             else:
                 foreign = True
-            for record in _unpacked(element, fault, f"{position}{piece.path}"):
+            for record in _unpacked(element, fault, f"{position}{one.path}"):
                 embedded = embedded or type(record) is not Skipped
                 yield record
             continue
-        value, fault = _value(piece.raw)
+        value, fault = _value(one.raw)
         if fault or not _is_ocds(value):
             raise FormatError(f"{name}: {fault or _NOT_OCDS}")
         if foreign and not recognised and type(value) is list:

@@ -102,10 +102,10 @@ def submissions(file: InputFile) -> Iterator[Record]:
 
 def _records(prefix: str, subject: str, registrant: _Registrant) -> Iterator[Record]:
     former, last_day = [], ""
-    for index, given in enumerate(registrant.former):
+    for index, entry in enumerate(registrant.former):
         position = f"{prefix}formerNames/{index}"
         try:
-            one = msgspec.convert(given, _Former)
+            one = msgspec.convert(entry, _Former)
             first, end = (day_in(field, day[:10]) for field, day in (("from", one.from_), ("to", one.to)))
         except (msgspec.ValidationError, ValueError) as failure:
             yield Rejected(position, str(failure))

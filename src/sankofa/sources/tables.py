@@ -242,8 +242,8 @@ def _checked_sheet(xml: bytes) -> tuple[bytes, int]:
 
 def _next_row(xml: bytes, row: int) -> int:
     """The number of the last row that begins here; the previous row if none does."""
-    for begun in _ROW_TAG.finditer(xml):
-        reference = _CELL_REFERENCE.search(xml[begun.start() : xml.find(b">", begun.start())])
+    for tag in _ROW_TAG.finditer(xml):
+        reference = _CELL_REFERENCE.search(xml[tag.start() : xml.find(b">", tag.start())])
         row = int(reference[2]) if reference and reference[2] else row + 1
     return row
 

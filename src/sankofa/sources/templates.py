@@ -75,11 +75,11 @@ class Template(NamedTuple):
                         continue
                     row = {column: cells[at] for at, column in named}
                     withheld = bool(self.free) and self._cut(row, people)
-                    taken = record(row, location)
+                    converted = record(row, location)
                     unproven = names_issuers and not issuers.add(row)
                     withheld = withheld or unproven
                     if not unproven or is_no_persons(stored_identifier(subject(row["entity"]))):
-                        result = taken
+                        result = converted
                 except ValueError as failure:
                     column = str(failure).partition(":")[0].partition(" ")[0]
                     result = Rejected(location, str(failure), harmless(row.get(column, "")))

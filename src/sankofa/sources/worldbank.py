@@ -299,8 +299,8 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
     if skipped:
         yield Skipped(skipped)
     for (indicator, alpha2), values in columns.items():
-        given = {year: value for year, value in values.items() if value}
-        yield AnnualColumn(indicator, alpha2, document, given, frozenset(values), names[indicator])
+        stated = {year: value for year, value in values.items() if value}
+        yield AnnualColumn(indicator, alpha2, document, stated, frozenset(values), names[indicator])
     for indicator, unit in units.items():
         yield SeriesInfo(indicator, names[indicator], unit)
 

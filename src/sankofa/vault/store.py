@@ -192,7 +192,7 @@ class Vault:
         self._objects = Objects(self._folder / "objects", cipher_of(vault_key) if vault_key else None)
         self._retention = timedelta(days=retention_days) if retention_days else None
         self._is_tidy = False
-        self._seen: set[tuple[str, str]] = set()
+        self._indexed_files: set[tuple[str, str]] = set()
         self._indexed = 0
 
     @classmethod
@@ -248,7 +248,7 @@ class Vault:
                     changes["rows_sha256"] = stored
             self._journal.append(msgspec.structs.replace(received, **changes))
 
-    def tell_withdrawal(self, withdrew: Withdrew) -> None:
+    def record_withdrawal(self, withdrew: Withdrew) -> None:
         with self._writing():
             self._journal.append(withdrew)
 
@@ -374,9 +374,9 @@ class Vault:
         events = self.events()
         for event in events[self._indexed :]:
             if isinstance(event, Received):
-                self._seen.add((event.source, event.sha256))
+                self._indexed_files.add((event.source, event.sha256))
         self._indexed = len(events)
-        return self._seen
+        return self._indexed_files
 
 
 def event_number(event: Event) -> int:

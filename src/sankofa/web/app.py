@@ -225,14 +225,14 @@ class WebApp:
         """Start the call of the operations. Returns the id of the edition that answers."""
         if grant is None:
             return ""
-        service, wanted = self._service, visit.request.query.get("edition")
-        if wanted is not None:
+        service, requested = self._service, visit.request.query.get("edition")
+        if requested is not None:
             refuse_edition(visit.lock)
             try:
-                EDITION.kind.read(wanted, service.today())
+                EDITION.kind.read(requested, service.today())
             except ValueError as failure:
                 raise InvalidParameter("edition", str(failure)) from None
-        edition = service.edition.get() if wanted is None else await service.edition.by_id(wanted)
+        edition = service.edition.get() if requested is None else await service.edition.by_id(requested)
         edition = locked(edition, visit.lock)
         visit.begin(
             Call(
@@ -243,7 +243,7 @@ class WebApp:
                 service.edition.for_cursor,
                 visit.site.base_url + visit.prefix,
                 service.edition.to_compare,
-                wanted is not None,
+                requested is not None,
             )
         )
         return edition.id

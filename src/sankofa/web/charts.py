@@ -73,9 +73,9 @@ def dot(x: float, y: float, kind: str, words: str, radius: float = 4) -> str:
 
 
 def bar(x: float, y: float, width: float, height: float, kind: str, words: str, radius: float = 0) -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    geometry = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
     rounded = f' rx="{radius}"' if radius else ""
-    return f'<rect class="{kind}" {place}{rounded}><title>{escape(words)}</title></rect>'
+    return f'<rect class="{kind}" {geometry}{rounded}><title>{escape(words)}</title></rect>'
 
 
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)

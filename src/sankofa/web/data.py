@@ -52,15 +52,15 @@ async def full_years(
     visit: Visit, service_id: str, line_item: str, as_of: date, *, shown: bool = False
 ) -> list[Row]:
     """The figures of a line item by year as in a statement on a day, oldest first."""
-    asked = {"period_type": "FY", "line_items": [line_item], "as_of": as_of.isoformat()}
-    result = await visit.ask("get_statement", shown=shown, drawn=True, service_id=service_id, **asked)
+    arguments = {"period_type": "FY", "line_items": [line_item], "as_of": as_of.isoformat()}
+    result = await visit.ask("get_statement", shown=shown, drawn=True, service_id=service_id, **arguments)
     return [row for row in result.rows if row["value_reported"] is not None][::-1]
 
 
 async def has_figures(visit: Visit, service_id: str) -> bool:
     """Whether an organisation reports figures; others are register records."""
-    asked = await visit.ask("get_fundamentals", shown=False, service_id=service_id, limit="1")
-    return bool(asked.rows)
+    result = await visit.ask("get_fundamentals", shown=False, service_id=service_id, limit="1")
+    return bool(result.rows)
 
 
 async def cited_sources(visit: Visit) -> list[Row]:
@@ -136,8 +136,8 @@ async def series_entry(visit: Visit, series: str) -> Row:
     """The catalogue entry of a series, or of the indicator whose tables it comes from; None without one."""
     family, _, rest = series.partition(":")
     code, _, country = rest.partition(":")
-    asked = {"q": code, "country": country} if country else {"q": family}
-    result = await visit.ask("list_series", shown=False, drawn=False, **asked)
+    arguments = {"q": code, "country": country} if country else {"q": family}
+    result = await visit.ask("list_series", shown=False, drawn=False, **arguments)
     return next((row for row in result.rows if row["series"] in (series, code)), {})
 
 
@@ -163,8 +163,8 @@ async def coverage(visit: Visit, country: str = "", *, shown: bool = True) -> li
 
 async def annual_values(visit: Visit, country: str, indicator: str, *, shown: bool) -> list[Row]:
     """The values of an annual indicator of a country, oldest year first."""
-    asked = {"country": country, "indicator": indicator, "limit": visit.most_rows(200)}
-    result = await visit.ask("get_macro", shown=shown, drawn=True, **asked)
+    arguments = {"country": country, "indicator": indicator, "limit": visit.most_rows(200)}
+    result = await visit.ask("get_macro", shown=shown, drawn=True, **arguments)
     return [row for row in result.rows if row["value"] is not None][::-1]
 
 
@@ -187,8 +187,8 @@ class NamedParty(msgspec.Struct, frozen=True):
     """The evidence that it is an organisation; empty if not looked up."""
 
 
-async def indicator_rows(visit: Visit, **asked: str) -> list[Row]:
-    return (await visit.ask("get_flags", shown="ocid" in asked, drawn=True, **asked)).rows
+async def indicator_rows(visit: Visit, **parameters: str) -> list[Row]:
+    return (await visit.ask("get_flags", shown="ocid" in parameters, drawn=True, **parameters)).rows
 
 
 async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedParty]:
@@ -223,10 +223,10 @@ async def _resolved(visit: Visit, name: str, own_id: str, lists: Iterator[int]) 
     """
     for words in filter(None, (own_id, name)):
         for service_id, _ in zip(await _candidates(visit, words), lists, strict=False):
-            seen = await visit.ask(
+            result = await visit.ask(
                 "get_resolved_parties", shown=False, service_id=service_id, limit=visit.most_rows(_MOST_SEEN)
             )
-            for row in seen.rows:
+            for row in result.rows:
                 if row["name"] == name and (row["identifier"] or {}).get("id", "") == own_id:
                     return row
     return None
@@ -274,8 +274,8 @@ def arrange(
         if cell not in cells or _weight(row, currency) > _weight(cells[cell], currency):
             cells[cell] = row
     periods = sorted({period for _, period in cells}, reverse=True)[: _MOST_PERIODS[cadence]]
-    given = Counter(period for _, period in cells)
-    if truncated and len(periods) > 1 and 2 * given[periods[-1]] < given[periods[0]]:
+    counts = Counter(period for _, period in cells)
+    if truncated and len(periods) > 1 and 2 * counts[periods[-1]] < counts[periods[0]]:
         periods.pop()
     lines = []
     for item in order:

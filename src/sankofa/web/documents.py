@@ -127,18 +127,18 @@ def search(words: str) -> list[tuple[Section, str]]:
 
     Reads all sections, which takes some milliseconds: call it in a thread.
     """
-    wanted = list(dict.fromkeys(_WORDS.findall(words.lower())))
-    if len(wanted) > MOST_WORDS:
-        raise ValueError(f"expected at most {MOST_WORDS} different words, not {len(wanted)}")
-    if not wanted:
+    distinct = list(dict.fromkeys(_WORDS.findall(words.lower())))
+    if len(distinct) > MOST_WORDS:
+        raise ValueError(f"expected at most {MOST_WORDS} different words, not {len(distinct)}")
+    if not distinct:
         return []
     scored = []
     for heading, text, section in _lowered():
-        if all(word in text or word in heading for word in wanted):
-            score = sum(10 * (word in heading) + min(text.count(word), 5) for word in wanted)
+        if all(word in text or word in heading for word in distinct):
+            score = sum(10 * (word in heading) + min(text.count(word), 5) for word in distinct)
             scored.append((-score, section.address, section))
     scored.sort(key=lambda entry: entry[:2])
-    return [(section, _excerpt(section.text, wanted[0])) for _, _, section in scored[:_MOST_FOUND]]
+    return [(section, _excerpt(section.text, distinct[0])) for _, _, section in scored[:_MOST_FOUND]]
 
 
 @cache

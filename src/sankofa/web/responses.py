@@ -224,8 +224,8 @@ async def forget_or_keep_key(
         except Unauthorized as refusal:
             if not key:
                 raise
-            given = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
-            raise await service.unauthorized(given, refusal) from None
+            with_key = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
+            raise await service.unauthorized(with_key, refusal) from None
         site.admit(grant)
         cookie = f"{request.key_cookie}={key}; {attributes}"
     headers = [*PAGE_HEADERS, (b"location", b"/key"), (b"set-cookie", cookie.encode())]
@@ -287,8 +287,8 @@ async def sign_in(service: Service, site: Site, request: PageRequest, scope: Sco
     try:
         key = await service.owner.redeem(code)
     except Unauthorized as refusal:
-        given = {**scope, "headers": [*scope["headers"], (b"x-api-key", code.encode())]}
-        raise await service.unauthorized(given, refusal) from None
+        with_key = {**scope, "headers": [*scope["headers"], (b"x-api-key", code.encode())]}
+        raise await service.unauthorized(with_key, refusal) from None
     following = request.query.get("next", "/")
     if not _LOCAL.fullmatch(following):
         following = "/"

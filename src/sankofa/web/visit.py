@@ -70,10 +70,10 @@ def read_request(scope: Mapping[str, Any]) -> PageRequest:
         headers[name] = headers[name] + b"; " + value if name in headers and name == b"cookie" else value
     query = read_form(scope["query_string"])
     cookies = _cookies(headers.get(b"cookie", b""))
-    asked = query.get("lang")
-    if asked is not None and asked not in LANGUAGES:
+    language = query.get("lang")
+    if language is not None and language not in LANGUAGES:
         raise InvalidParameter("lang", f"expected one of {', '.join(LANGUAGES)}")
-    chosen = asked or cookies.get(LANGUAGE_COOKIE, "")
+    chosen = language or cookies.get(LANGUAGE_COOKIE, "")
     if chosen not in LANGUAGES:
         chosen = preferred(headers.get(b"accept-language", b"").decode("latin-1"))
     return PageRequest(
@@ -270,15 +270,15 @@ class Visit:
         parameters. `drawn` is for rows shown without their call.
         """
         operation = operation_named(name)
-        given = {label.rstrip("_"): text for label, text in parameters.items() if text}
+        texts = {label.rstrip("_"): text for label, text in parameters.items() if text}
         call = self.call
-        answer = await ask(call, name, given)
+        answer = await ask(call, name, texts)
         body = decode_answer(envelope(answer, call.edition, operation))
-        if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
+        if shown and (api_call := _api_call(operation, texts, call.edition.id if call.pinned else None)):
             detail = answer.absent.detail if answer.absent is not None else ""
             self.calls.append(msgspec.structs.replace(api_call, absence=detail))
         if (shown or drawn) and body["truncated"]:
-            self._note_cut(name, given)
+            self._note_cut(name, texts)
         rows = body.pop(operation.rows_under)
         self.note_filings(rows)
         if shown or drawn:
@@ -304,20 +304,20 @@ class Visit:
     async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> list[T]:
         """Like `ask`, with only some fields of each row. Decodes many rows in parts, so that other
         requests are not blocked."""
-        given = {label: text for label, text in parameters.items() if text}
-        answer = await ask(self.call, name, given)
+        texts = {label: text for label, text in parameters.items() if text}
+        answer = await ask(self.call, name, texts)
         decode = msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
         rows: list[T] = []
-        for piece in answer.selection.lists():
-            rows += decode(piece)
+        for part in answer.selection.lists():
+            rows += decode(part)
             await asyncio.sleep(0)
         if answer.selection.truncated:
-            self._note_cut(name, given)
+            self._note_cut(name, texts)
         return rows
 
-    def _note_cut(self, name: str, given: Mapping[str, Any]) -> None:
+    def _note_cut(self, name: str, texts: Mapping[str, Any]) -> None:
         if self.call.grant.sample:
-            self.cuts.append((name, given))
+            self.cuts.append((name, texts))
 
     def _uncut(self) -> Call:
         whole = replace(self.call.grant, tier="professional", row_cap=_ALL, default_rows=_ALL)
@@ -325,9 +325,9 @@ class Visit:
 
     async def rows_uncut(self) -> int:
         """Number of rows that the first cut answer would have with full access."""
-        name, given = self.cuts[0]
-        asked = {label: text for label, text in given.items() if label != "limit"}
-        return (await ask(self._uncut(), name, asked)).selection.count
+        name, texts = self.cuts[0]
+        without_limit = {label: text for label, text in texts.items() if label != "limit"}
+        return (await ask(self._uncut(), name, without_limit)).selection.count
 
     def note_filings(self, rows: Iterable[Row]) -> None:
         """Remember the filings that rows of the page come from."""
@@ -376,11 +376,11 @@ class Visit:
 _OF_ONE_ANSWER: Final = frozenset({"part", "chart", "format", "lang"})
 
 
-def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
+def _api_call(operation: Operation, texts: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
     """The REST call with the same answer, or with more rows if it cannot choose line items; or None."""
     path = operation.path
     query: dict[str, str] = {}
-    for name, text in given.items():
+    for name, text in texts.items():
         if f"{{{name}}}" in path:
             path = path.replace(f"{{{name}}}", quote(text, safe=""))
         elif name in operation.query:
@@ -413,7 +413,7 @@ def original(sources: Mapping[str, str], filers: Mapping[str, int], source_ref: 
     sender's CIK, often an agent's, and the SEC has no folder under that.
     """
     name = source_of_ref(source_ref)
-    document, _, place = source_ref[len(name) + 1 :].partition("#")
+    document, _, location = source_ref[len(name) + 1 :].partition("#")
     site = sources.get(name, "")
     host = urlsplit(site).hostname or name
     if document.startswith(("https://", "http://")):
@@ -422,8 +422,8 @@ def original(sources: Mapping[str, str], filers: Mapping[str, int], source_ref: 
     if is_sec and (filing := filing_of(source_ref)) and (cik := filers.get(filing)):
         folder = filing.replace("-", "")
         return f"https://www.sec.gov/Archives/edgar/data/{cik}/{folder}/{filing}-index.htm"
-    if "worldbank" in host and (value := _INDICATOR.fullmatch(place)):
+    if "worldbank" in host and (value := _INDICATOR.fullmatch(location)):
         return f"https://data.worldbank.org/indicator/{value[1]}?locations={value[2]}"
-    if "gleif" in host and (record := _LEI.fullmatch(place)):
+    if "gleif" in host and (record := _LEI.fullmatch(location)):
         return f"https://search.gleif.org/#/record/{record[1]}"
     return site if site.startswith(("https://", "http://")) else ""

@@ -72,8 +72,8 @@ class Form:
 
     def _term(self, node: ast.expr) -> _Term:
         if isinstance(node, ast.Name):
-            place = self.inputs.index(node.id)
-            return lambda values: (values[place], _ONE)
+            position = self.inputs.index(node.id)
+            return lambda values: (values[position], _ONE)
         if isinstance(node, ast.Constant) and type(node.value) is int:
             number = (Decimal(node.value), _ONE)
             return lambda values: number

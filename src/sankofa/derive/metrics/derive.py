@@ -109,16 +109,18 @@ _MOST_CHANGES = 5
 
 
 def derive(years: IssuerYearList) -> Derived:
-    asked = windows(years)
-    if not asked:
+    year_windows = windows(years)
+    if not year_windows:
         return Derived([], [[] for _ in metrics()], [[] for _ in metrics()])
-    histories: list[list[Stretch]] = [[Stretch(0, asked[0][1], State.NOT_PUBLISHED)] for _ in metrics()]
+    histories: list[list[Stretch]] = [
+        [Stretch(0, year_windows[0][1], State.NOT_PUBLISHED)] for _ in metrics()
+    ]
     # On a day, nobody knows that an issuer will publish a full year later.
     known: list[list[Stretch]] = [[] for _ in metrics()]
     values: list[list[Value]] = [[] for _ in metrics()]
     conflicts, odd = 0, Counter[str]()
     with localcontext(EXACT):
-        for year, first, until in asked:
+        for year, first, until in year_windows:
             table = _Table(years, year)
             conflicts += table.conflicts
             odd.update(table.odd)
@@ -127,7 +129,7 @@ def derive(years: IssuerYearList) -> Derived:
                 for number, (metric, now, computed) in enumerate(
                     zip(metrics(), *table.now_and_then(day), strict=True)
                 ):
-                    state, changes = table.shown(number, day, now, computed)
+                    state, changes = table.state_on(number, day, now, computed)
                     _add(histories[number], Stretch(day, after, state, changes))
                     _add(known[number], Stretch(day, after, computed.state))
                     if computed.value is not None:
@@ -242,7 +244,7 @@ class _Table:
         now = self._years.on(self._year, FOREVER, known.basis if known else None)
         return _metrics_of(now), _metrics_of(known)
 
-    def shown(
+    def state_on(
         self, number: int, day: int, now: Computed, then: Computed
     ) -> tuple[State, tuple[LaterChange, ...]]:
         """The state of a metric on a day, and the later changes that leave its value out."""
@@ -323,12 +325,12 @@ def _computed(view: YearOnDay) -> tuple[Computed, ...]:
             mixed = any(elsewhere.issuperset(names) for names in lookups)
             computed.append(Computed(State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT))
             continue
-        taken = chosen.take(figures)
-        ratio = chosen.form.formula(*[figure.value for figure in taken])
+        inputs = chosen.take(figures)
+        ratio = chosen.form.formula(*[figure.value for figure in inputs])
         positive = ratio.denominator > _ZERO
         state = State.STANDS if positive else State.DENOMINATOR_NOT_POSITIVE
         value = quotient(ratio.numerator, ratio.denominator) if positive else None
-        computed.append(Computed(state, value, chosen.form.inputs, taken))
+        computed.append(Computed(state, value, chosen.form.inputs, inputs))
     return tuple(computed)
 
 

@@ -135,10 +135,10 @@ class IssuerYearList:
 
         Uses that day's standard and currency by default.
         """
-        asked = (year.end, day, basis)
-        if asked not in self._on:
-            self._on[asked] = self._year_on(year, day, basis)
-        return self._on[asked]
+        key = (year.end, day, basis)
+        if key not in self._on:
+            self._on[key] = self._year_on(year, day, basis)
+        return self._on[key]
 
     def _year_on(self, year: FullYear, day: int, basis: StatementBasis | None) -> YearOnDay | None:
         view = year.history.on(day)

@@ -295,9 +295,9 @@ class Lines:
         self, route: Route, value: Decimal, proof: list[str], filing: frozenset[str]
     ) -> list[str] | None:
         """The concepts of the first equation that holds with the value, all of them reported and not zero."""
-        taken = {term.concept for term in route.terms}.union(proof)
+        used = {term.concept for term in route.terms}.union(proof)
         for sign, others, concepts in _equations(route.confirm):
-            if not filing >= concepts or not taken.isdisjoint(concepts):
+            if not filing >= concepts or not used.isdisjoint(concepts):
                 continue
             if any(not self.facts[concept].value for concept in concepts):
                 continue
@@ -314,13 +314,13 @@ class Lines:
         return self._closed[name, number]
 
 
-def is_rounding(left: Decimal, values: Sequence[Decimal]) -> bool:
+def is_rounding(remainder: Decimal, values: Sequence[Decimal]) -> bool:
     """Whether a remainder is tiny and can come from rounding each figure to its last place."""
-    units = sum([_ONE.scaleb(_last_place(value)) for value in values], _ZERO)
-    return abs(left) * 2 <= units and abs(left) * 1000 <= max(map(abs, values), default=_ZERO)
+    units = sum([_ONE.scaleb(_last_digit(value)) for value in values], _ZERO)
+    return abs(remainder) * 2 <= units and abs(remainder) * 1000 <= max(map(abs, values), default=_ZERO)
 
 
-def _last_place(value: Decimal) -> int:
+def _last_digit(value: Decimal) -> int:
     """The precision of a nonzero figure: the largest power of ten that divides it."""
     _, digits, exponent = value.as_tuple()
     last = int(exponent)
@@ -383,9 +383,7 @@ _CHECKS: Final = (
         "interest_above_revenue_years", "finance_costs revenue", lambda costs, revenue: 0 < revenue < costs
     ),
     Check(
-        "negative_balance_years",
-        "cash? receivables? payables? revenue?",
-        lambda *balances: min(balances) < 0,
+        "negative_balance_years", "cash? receivables? payables? revenue?", lambda *balances: min(balances) < 0
     ),
     Check(
         "owners_above_equity_years",

@@ -65,7 +65,7 @@ def stray_concepts(lines: Lines) -> set[str]:
     stray = set[str]()
     for identity, _ in _identities():
         chosen = None if identity.column else _firsts(lines, identity)
-        if chosen is None or not _left(signs := [term.sign for term in identity.items], chosen):
+        if chosen is None or not _remainder(signs := [term.sign for term in identity.items], chosen):
             continue
         optional = _optional(lines, identity)
         if _holds(lines, signs, chosen, optional, column=True):
@@ -120,7 +120,7 @@ def _optional(lines: Lines, identity: AccountingIdentity) -> list[tuple[Decimal,
 
 def _check(lines: Lines, identity: AccountingIdentity) -> None:
     chosen = _firsts(lines, identity)
-    if chosen is None or not _left(signs := [term.sign for term in identity.items], chosen):
+    if chosen is None or not _remainder(signs := [term.sign for term in identity.items], chosen):
         return
     optional = _optional(lines, identity)
     if _holds(lines, signs, chosen, optional, column=identity.column) is not False:
@@ -170,7 +170,7 @@ def _apart(chosen: Sequence[_Candidate]) -> bool:
     return len(set(concepts)) == len(concepts)
 
 
-def _left(signs: Sequence[int], chosen: Sequence[_Candidate]) -> Decimal:
+def _remainder(signs: Sequence[int], chosen: Sequence[_Candidate]) -> Decimal:
     return sum([sign * one.value for sign, one in zip(signs, chosen, strict=True)], _ZERO)
 
 
@@ -186,17 +186,17 @@ def _holds(
     together = frozenset(concept for one in chosen for concept in one.concepts)
     if not column and not (_apart(chosen) and lines.in_one_filing(together)):
         return None
-    rest = _left(signs, chosen)
+    rest = _remainder(signs, chosen)
     if not rest:
         return True
     values = [one.value for one in chosen if one.value]
     added = {concept for one in chosen for concept in one.concepts if concept not in one.subtracted}
     free = [(value, concept) for value, concept in optional if concept not in added and value]
     for count in range(min(len(free), _MOST_OPTIONAL) + 1):
-        for taken in combinations(free, count):
-            more = [value for value, _ in taken]
+        for added_terms in combinations(free, count):
+            more = [value for value, _ in added_terms]
             if is_rounding(rest + sum(more, _ZERO), [*values, *more]):
-                whole = together.union(concept for _, concept in taken)
+                whole = together.union(concept for _, concept in added_terms)
                 return True if column or lines.in_one_filing(whole) else None
     return False
 
@@ -434,8 +434,8 @@ def _basis(facts: Mapping[_Key, Fact], with_assets: Sequence[set[_Key]]) -> Stat
     counts = Counter(currency_of(unit) for _, unit, _ in keys)
     money = min(moneys, key=lambda m: (-counts[m], m), default="")
     standards = {standard(concept) for concept, unit, _ in assets if currency_of(unit) == money} - {""}
-    held = Counter(standard(concept) for concept, unit, _ in keys if currency_of(unit) == money)
+    figures_of = Counter(standard(concept) for concept, unit, _ in keys if currency_of(unit) == money)
     if not standards:
-        held = Counter(standard(concept) for concept, unit, _ in facts if currency_of(unit) == money)
-        standards = held.keys() - {""}
-    return StatementBasis(min(standards, key=lambda s: (-held[s], s), default=""), money)
+        figures_of = Counter(standard(concept) for concept, unit, _ in facts if currency_of(unit) == money)
+        standards = figures_of.keys() - {""}
+    return StatementBasis(min(standards, key=lambda s: (-figures_of[s], s), default=""), money)

@@ -46,11 +46,7 @@ def closed(breakdown: Breakdown, values: Mapping[str, Decimal]) -> Closed | None
 
 
 def _adding_up(
-    breakdown: Breakdown,
-    lines: list[str],
-    within: list[str],
-    values: Mapping[str, Decimal],
-    total: Decimal,
+    breakdown: Breakdown, lines: list[str], within: list[str], values: Mapping[str, Decimal], total: Decimal
 ) -> tuple[str, ...] | None:
     """The members that make the total: the lines, with at most two left out or added."""
     if breakdown.positive and not total:
@@ -138,7 +134,7 @@ def steps_to(item: str, can_begin: int) -> tuple[RouteStep, ...]:
 @lru_cache(maxsize=65536)
 def _chosen(item: str, bits: int) -> tuple[RouteStep, ...]:
     """Most filings are alike."""
-    return tuple(step for place, step in enumerate(_bits().steps[item]) if bits >> place & 1)
+    return tuple(step for bit, step in enumerate(_bits().steps[item]) if bits >> bit & 1)
 
 
 @cache
@@ -146,15 +142,15 @@ def _bits() -> _Bits:
     steps = {item: tuple(map(_step, routes)) for item, routes in sorted(table().routes.items())}
     shift: dict[str, int] = {}
     first: dict[str, int] = {}
-    always = place = 0
+    always = bit = 0
     for item, own in steps.items():
-        shift[item] = place
+        shift[item] = bit
         for step in own:
             if step.first:
-                first[step.first] = first.get(step.first, 0) | 1 << place
+                first[step.first] = first.get(step.first, 0) | 1 << bit
             else:
-                always |= 1 << place
-            place += 1
+                always |= 1 << bit
+            bit += 1
     return _Bits(steps, shift, first, always)
 
 

@@ -78,10 +78,10 @@ def unwrapped(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], dict[st
             extra |= kind.extra or {}
             kind = kind.type
         elif isinstance(kind, inspect.UnionType):
-            given = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
-            if len(given) != 1:
+            kinds = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+            if len(kinds) != 1:
                 return kind, schema, extra
-            (kind,) = given
+            (kind,) = kinds
         else:
             return kind, schema, extra
 
@@ -187,13 +187,13 @@ def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
     )
 
 
-def table_of(columns: tuple[Column, ...], *pieces: bytes) -> "pyarrow.Table":
+def table_of(columns: tuple[Column, ...], *lists: bytes) -> "pyarrow.Table":
     """JSON lists of rows as one table."""
     import pyarrow
 
     schema = schema_of(columns)
     values: list[list[Any]] = [[] for _ in columns]
-    for rows in pieces:
+    for rows in lists:
         for column, read in zip(values, read_columns(columns, rows, *arrow_types()), strict=True):
             column += read
     arrays = [pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)]
@@ -201,10 +201,7 @@ def table_of(columns: tuple[Column, ...], *pieces: bytes) -> "pyarrow.Table":
 
 
 def encode_columns(
-    shape: type[Row],
-    rows: Sequence[Any],
-    entries: Sequence[Entry],
-    also: Mapping[str, Callable[[Any], str]],
+    shape: type[Row], rows: Sequence[Any], entries: Sequence[Entry], also: Mapping[str, Callable[[Any], str]]
 ) -> Iterator[bytes]:
     """The columns of a key's rows in batches, with the days on which each is visible; `also` adds columns."""
     import pyarrow
@@ -259,7 +256,7 @@ def visible_rows(
     from pyarrow import compute
 
     schema = schema_of(columns)
-    day, asked, zero = (pyarrow.scalar(n, pyarrow.int32()) for n in (row_filter.day, row_filter.modes, 0))
+    day, mode_bits, zero = (pyarrow.scalar(n, pyarrow.int32()) for n in (row_filter.day, row_filter.modes, 0))
     tables, room = [], count
     for part in stored:
         table = read_stored(part)
@@ -267,7 +264,7 @@ def visible_rows(
             return None  # other code built this edition
         first, until, modes, tag = (table.column(extra_column(name)) for name in _WHEN)
         admitted = compute.and_(compute.less_equal(first, day), compute.greater(until, day))
-        admitted = compute.and_(admitted, compute.greater(compute.bit_wise_and(modes, asked), zero))
+        admitted = compute.and_(admitted, compute.greater(compute.bit_wise_and(modes, mode_bits), zero))
         if row_filter.tag != ANY_TAG:
             admitted = compute.and_(admitted, compute.equal(tag, row_filter.tag))
         rows = table.select(schema.names).filter(admitted).slice(0, room)
@@ -291,8 +288,8 @@ def _stored_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarr
     import pyarrow
 
     when = [pyarrow.field(extra_column(name), pyarrow.int32()) for name in _WHEN]
-    said = [pyarrow.field(extra_column(name), pyarrow.utf8()) for name in also]
-    return pyarrow.schema([*schema_of(columns), *when, *said])
+    texts = [pyarrow.field(extra_column(name), pyarrow.utf8()) for name in also]
+    return pyarrow.schema([*schema_of(columns), *when, *texts])
 
 
 @lru_cache(maxsize=256)

@@ -148,14 +148,14 @@ class IssuerPage:
         """The beginning of the row of an issuer, after a comma."""
         return self._beginnings[number]
 
-    def rows_on(self, text: RowSlice, day: int, wanted: Sequence[int], room: int) -> IssuersKnown:
+    def rows_on(self, text: RowSlice, day: int, numbers: Sequence[int], room: int) -> IssuersKnown:
         """The first `room` wanted issuers known on a day; `text` is the text of the page."""
         state = self._state_on(day)
-        known = [number for number in wanted if state[number] != _UNKNOWN] if _UNKNOWN in state else wanted
-        shown, ends = known[:room], self._bounds
-        slices: list[RowSlice] = [b""] * (SLICES_PER_ROW * len(shown))
-        slices[::2] = [self._beginnings[number] for number in shown]
-        slices[1::2] = [text[ends[step] : ends[step + 1]] for step in [state[number] for number in shown]]
+        known = [number for number in numbers if state[number] != _UNKNOWN] if _UNKNOWN in state else numbers
+        chosen, ends = known[:room], self._bounds
+        slices: list[RowSlice] = [b""] * (SLICES_PER_ROW * len(chosen))
+        slices[::2] = [self._beginnings[number] for number in chosen]
+        slices[1::2] = [text[ends[step] : ends[step + 1]] for step in [state[number] for number in chosen]]
         return IssuersKnown(slices, known[room] if len(known) > room else None)
 
     def _state_on(self, day: int) -> list[int]:

@@ -184,8 +184,8 @@ def may_name_a_person(edition: str, last_person_capture: int) -> bool:
 
 def may_hold(manifest: Mapping[str, Any], source_ids: Collection[str]) -> bool:
     """Whether an edition may hold rows from one of these sources. Without a list of sources it may."""
-    held = manifest.get("sources")
-    return bool(source_ids) if held is None else not set(held).isdisjoint(source_ids)
+    listed = manifest.get("sources")
+    return bool(source_ids) if listed is None else not set(listed).isdisjoint(source_ids)
 
 
 def holds_withdrawn(

@@ -118,17 +118,17 @@ def _stretches(
         return None
     days, counts, bounds, slices = array("i", changes), array("I"), array("I", [0]), array("I")
     for day in changes:
-        seen = [n for n, first, until in latest if visible(first, until, day)]
-        counts.append(len(seen))
-        slices.extend(chain.from_iterable(slices_of(ends, seen)))
+        visible_rows = [n for n, first, until in latest if visible(first, until, day)]
+        counts.append(len(visible_rows))
+        slices.extend(chain.from_iterable(slices_of(ends, visible_rows)))
         bounds.append(len(slices))
     return days, counts, bounds, slices
 
 
-def slices_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
+def slices_of(ends: Sequence[int], numbers: list[int]) -> Iterator[tuple[int, int]]:
     """The byte ranges of these rows, neighbours together with the commas between them."""
     start = previous = -2
-    for row in seen:
+    for row in numbers:
         if row != previous + 1:
             if start >= 0:
                 yield (ends[start - 1] + 1 if start else 0), ends[previous]
@@ -183,27 +183,27 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         stretch = bisect_right(words, day, 0, stretches) - 1
         if stretch < 0:
             return [], 0
-        seen_rows = words[stretches + stretch]
+        count_on_day = words[stretches + stretch]
         bound = 2 * stretches + stretch
         first = 3 * stretches + 1
         bounds = words[first + words[bound] : first + words[bound + 1]].tolist()
         slices: Iterable[tuple[int, int]] = zip(bounds[::2], bounds[1::2], strict=True)
-        if seen_rows > room:
-            seen_rows = room
+        if count_on_day > room:
+            count_on_day = room
             slices = first_rows(view[_SIZE + 8 * count : _SIZE + 12 * count].cast("I"), slices, room)
-        return cut(rows, slices, sparse=4 * seen_rows < count), seen_rows
+        return cut(rows, slices, sparse=4 * count_on_day < count), count_on_day
     firsts, untils, ends = (
         view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
     )
-    seen_by = index[_SIZE + 12 * count : _SIZE + 13 * count]
+    row_modes = index[_SIZE + 12 * count : _SIZE + 13 * count]
     tags = index[_SIZE + 13 * count : _SIZE + 14 * count]
-    seen = [
+    numbers = [
         row
         for row in rows_visible_on(day, firsts, untils)
-        if seen_by[row] & modes and (tag == ANY_TAG or tags[row] == tag)
+        if row_modes[row] & modes and (tag == ANY_TAG or tags[row] == tag)
     ]
-    del seen[room:]
-    return cut(rows, slices_of(ends, seen), sparse=4 * len(seen) < count), len(seen)
+    del numbers[room:]
+    return cut(rows, slices_of(ends, numbers), sparse=4 * len(numbers) < count), len(numbers)
 
 
 def select_where(

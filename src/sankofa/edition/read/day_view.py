@@ -108,11 +108,11 @@ class KnownDays(msgspec.Struct, frozen=True):
     dated_ids: frozenset[bytes]
 
     def number(self, service_id: str) -> int | None:
-        wanted = service_id.encode()
+        encoded = service_id.encode()
         at = bisect_left(
-            range(len(self.days)), wanted, key=lambda n: self.ids[n * ID_LENGTH : (n + 1) * ID_LENGTH]
+            range(len(self.days)), encoded, key=lambda n: self.ids[n * ID_LENGTH : (n + 1) * ID_LENGTH]
         )
-        return at if self.ids[at * ID_LENGTH : (at + 1) * ID_LENGTH] == wanted else None
+        return at if self.ids[at * ID_LENGTH : (at + 1) * ID_LENGTH] == encoded else None
 
 
 class DayView(Edition):

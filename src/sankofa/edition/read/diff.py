@@ -55,7 +55,7 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
     differences: dict[str, Difference] = {}
     for feed in _feeds(before, after):
         counts: Counter[str] = Counter()
-        shown: list[dict[str, Any]] = []
+        listed: list[dict[str, Any]] = []
         only = panel_key() if _is_list(feed.kind, before, after) else _FIRST_KEY.get(feed.kind)
         panel = feed.kind.startswith(_PANELS)
         first = panel_key() if panel else only  # otherwise the empty key would be skipped
@@ -69,11 +69,13 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
                 counts[change.change] += 1
                 restated = _restated(change)
                 counts[RESTATED] += restated
-                if feed.identity is not None and len(shown) < examples:
+                if feed.identity is not None and len(listed) < examples:
                     name = RESTATED if restated else change.change
-                    shown.append({"change": name, "key": list(change.key)})
+                    listed.append({"change": name, "key": list(change.key)})
         if counts:
-            differences[feed.dataset] = Difference(**{name: counts[name] for name in COUNTED}, examples=shown)
+            differences[feed.dataset] = Difference(
+                **{name: counts[name] for name in COUNTED}, examples=listed
+            )
     return differences
 
 

@@ -232,13 +232,13 @@ class _Older:
         self._one_at_a_time = asyncio.Lock()
         self._stored_ids: frozenset[str] = frozenset()
         self._published: frozenset[str] = frozenset()
-        self._published_seen = float("-inf")
-        self._seen = 0.0
+        self._published_read_at = float("-inf")
+        self._listed_at = 0.0
         self._unusable: dict[str, float] = {}
 
     def see(self, listed: EditionList) -> None:
         """Take note of the stored editions, and drop the others."""
-        self._seen = time.monotonic()
+        self._listed_at = time.monotonic()
         if self._stored_ids != (stored_ids := frozenset(listed.editions)):
             self._stored_ids = stored_ids
             for edition_id in set(self._open) - stored_ids:
@@ -255,7 +255,7 @@ class _Older:
 
     async def get(self, edition_id: str) -> Edition:
         """Raises Gone, NotFound, or StoreUnavailable while it is still being verified."""
-        if edition_id not in self._stored_ids and time.monotonic() - self._seen > _LOOK_EVERY:
+        if edition_id not in self._stored_ids and time.monotonic() - self._listed_at > _LOOK_EVERY:
             self.see(await asyncio.to_thread(self._store.list_editions))
         if edition_id not in self._stored_ids:
             problem = await self._missing(edition_id)
@@ -291,9 +291,9 @@ class _Older:
 
     async def _missing(self, edition_id: str) -> Problem:
         """The error for an edition that is not stored: no longer kept, or never published."""
-        if edition_id not in self._published and time.monotonic() - self._published_seen > _LOOK_EVERY:
+        if edition_id not in self._published and time.monotonic() - self._published_read_at > _LOOK_EVERY:
             self._published = await asyncio.to_thread(self._store.published)
-            self._published_seen = time.monotonic()
+            self._published_read_at = time.monotonic()
         if edition_id in self._published:
             return Gone(f"edition: {edition_id} is no longer kept.")
         return NotFound(f"edition: {edition_id} was never published here.")

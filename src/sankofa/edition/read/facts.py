@@ -260,8 +260,8 @@ async def find_macro(
     key = order_key(country, dated=dated)
     is_behind = MACRO_ORDER.behind(behind)
 
-    async def is_behind_at(place: Sequence[ByteRange]) -> bool:
-        (row,) = await edition.rows_at(MACRO_FACTS, place)
+    async def is_behind_at(ranges: Sequence[ByteRange]) -> bool:
+        (row,) = await edition.rows_at(MACRO_FACTS, ranges)
         return is_behind(row)
 
     async def is_past(number: int) -> bool:

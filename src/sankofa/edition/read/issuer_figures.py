@@ -258,22 +258,22 @@ class _CoreRow(NamedTuple):
 
 
 async def core_first(
-    edition: Edition, asked: StatementRows, limit: int, start: tuple[int | str, ...] = ()
+    edition: Edition, question: StatementRows, limit: int, start: tuple[int | str, ...] = ()
 ) -> Selection | None:
     """The next rows in statement order; None if there is no such key.
 
     `start` is `following` of the previous page: the part; then for core rows the number of rows served, for
     other rows the block and the rows served of it.
     """
-    key, day, modes, tag, line_items = asked
-    part, *place = (int(number) for number in start or (_CORE, 0))
+    key, day, modes, tag, line_items = question
+    part, *position = (int(number) for number in start or (_CORE, 0))
     rows: list[RowSlice] = []
     if part == _CORE:
         if not await edition.holds(_KIND, key):
             return None
-        shown, end = await _shown(edition, asked), place[0] + limit
-        rows, place = await _texts(edition, key, shown[place[0] : end]), [0, 0]
-        if end < len(shown):
+        core_rows, end = await _core_rows_on(edition, question), position[0] + limit
+        rows, position = await _texts(edition, key, core_rows[position[0] : end]), [0, 0]
+        if end < len(core_rows):
             return Selection(rows, len(rows), truncated=True, following=(_CORE, end))
     rest = await edition.select(
         _KIND,
@@ -283,8 +283,8 @@ async def core_first(
         tag=tag,
         limit=limit - len(rows),
         where=_others(line_items),
-        skip=place[0],
-        passed=place[1],
+        skip=position[0],
+        passed=position[1],
     )
     if rest is None:
         return None
@@ -296,39 +296,39 @@ def _others(line_items: frozenset[bytes] | None) -> Callable[[bytes], bool]:
     """A test for rows that are not core."""
     if line_items is None:
         return lambda row: line_item_of(row) not in _CORE_ITEMS
-    wanted = line_items - _CORE_ITEMS
-    return lambda row: line_item_of(row) in wanted
+    others = line_items - _CORE_ITEMS
+    return lambda row: line_item_of(row) in others
 
 
-async def find_core_first(edition: Edition, asked: StatementRows, behind: SortKey) -> tuple[int, ...]:
+async def find_core_first(edition: Edition, question: StatementRows, behind: SortKey) -> tuple[int, ...]:
     """The `start` with which `core_first` continues after a sort key of fundamentals."""
     period_end, period_type, line_item, *_ = map(str, behind)
     is_behind = FUNDAMENTALS_ORDER.behind(behind)
-    key, day, modes, tag, line_items = asked
+    key, day, modes, tag, line_items = question
     if line_item not in _RANK:
         where = _others(line_items)
         return (
             _REST,
             *await find(edition, _KIND, key, is_behind, day=day, modes=modes, tag=tag, where=where),
         )
-    shown = await _shown(edition, asked)
+    core_rows = await _core_rows_on(edition, question)
 
     async def is_past(number: int) -> bool:
-        if number >= len(shown):
+        if number >= len(core_rows):
             return True
-        end, of_type = shown[number].period
+        end, of_type = core_rows[number].period
         if (end, PERIOD_TYPES[of_type]) != (period_end, period_type):
             return end < period_end or (end == period_end and PERIOD_TYPES[of_type] > period_type)
-        if shown[number].rank != _RANK[line_item]:
-            return shown[number].rank > _RANK[line_item]
-        return is_behind((await _texts(edition, key, shown[number : number + 1]))[0])
+        if core_rows[number].rank != _RANK[line_item]:
+            return core_rows[number].rank > _RANK[line_item]
+        return is_behind((await _texts(edition, key, core_rows[number : number + 1]))[0])
 
     return _CORE, 0 if await is_past(0) else 1 + await last_before(is_past)
 
 
-async def _shown(edition: Edition, asked: StatementRows) -> list[_CoreRow]:
+async def _core_rows_on(edition: Edition, question: StatementRows) -> list[_CoreRow]:
     """The core rows that a question admits, in statement order."""
-    key, day, modes, tag, line_items = asked
+    key, day, modes, tag, line_items = question
     return [
         row
         for row in await _core_rows(edition, key)

@@ -112,8 +112,8 @@ async def issuers_on(
         spells = await edition.numbers(f"{ISSUERS}-list", listed_under(country, exchange))
         own = [spells[n] for n in range(0, len(spells), 3) if spells[n + 1] <= day < spells[n + 2]]
         if order.moved:
-            wanted_numbers = set(own)
-            positions = [at for at in positions if order.numbers[at] in wanted_numbers]
+            chosen = set(own)
+            positions = [at for at in positions if order.numbers[at] in chosen]
         else:
             positions = own[bisect_left(own, first) :]
     slices: list[RowSlice] = []
@@ -123,12 +123,12 @@ async def issuers_on(
     at_once = min(1 + (first % ISSUERS_ON_A_PAGE + most) // ISSUERS_ON_A_PAGE, _PAGES_AT_ONCE)
     while together := list(islice(pages, at_once)):
         read = await _read_pages(edition, [page for page, _, _ in together], at_once)
-        for (_, wanted, at), (text, cached) in zip(together, read, strict=True):
+        for (_, numbers, at), (text, cached) in zip(together, read, strict=True):
             await yield_points.step()
-            known = cached.rows_on(text, day, wanted, most - len(slices) // SLICES_PER_ROW)
+            known = cached.rows_on(text, day, numbers, most - len(slices) // SLICES_PER_ROW)
             slices += known.slices
             if known.following is not None:
-                return _selection(slices, (at[wanted.index(known.following)],))
+                return _selection(slices, (at[numbers.index(known.following)],))
     return _selection(slices, None)
 
 
@@ -339,12 +339,12 @@ def _read_screen(
     # Values valid after the last year are valid on its last day; before the first year none is.
     marked, of_them = divmod(min(max(day - date(year, 1, 1).toordinal(), 0), LAST_DAY), DAYS_PER_MARK)
     marks += marked * size
-    own, standing = page[marks : marks + size], VALID_ON[of_them]
+    own, valid = page[marks : marks + size], VALID_ON[of_them]
     numbers: Iterator[int]
     if ranking.smallest_first:
-        numbers = (n for n in page[order : order + 4 * size].cast("I") if standing[own[n]])
+        numbers = (n for n in page[order : order + 4 * size].cast("I") if valid[own[n]])
     else:
-        slices = (bytes(own[n : n + _AT_ONCE]).translate(standing) for n in range(0, size, _AT_ONCE))
+        slices = (bytes(own[n : n + _AT_ONCE]).translate(valid) for n in range(0, size, _AT_ONCE))
         numbers = compress(range(size), chain.from_iterable(slices))
     ends = page[years : years + 4 * size].cast("i")
     if ranking.oldest:

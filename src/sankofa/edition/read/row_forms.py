@@ -19,7 +19,7 @@ from sankofa.engines.edition_reader import EditionReader
 
 Sources = frozenset[bytes]
 _OBSERVED: Final = b'"observed_at":"'
-_NOT_TOLD: Final = b'"observed_at":null'
+_HIDDEN_INSTANT: Final = b'"observed_at":null'
 _MARK: Final = re.compile(rb'"source_ref":"[^"@]*(@[0-9a-f]{8}#)')
 _OWN_ID: Final = b'"service_id":"'
 _REF: Final = b'"source_ref":"'
@@ -44,8 +44,8 @@ def without_capture(rows: bytes, most: int) -> bytes:
     while most > 0 and (at := rows.find(_OBSERVED)) >= 0:
         end = rows.index(b'"', at + len(_OBSERVED)) + 1
         before = len(rows)
-        rows = rows.replace(rows[at:end], _NOT_TOLD)
-        most -= (before - len(rows)) // (end - at - len(_NOT_TOLD))
+        rows = rows.replace(rows[at:end], _HIDDEN_INSTANT)
+        most -= (before - len(rows)) // (end - at - len(_HIDDEN_INSTANT))
     while b"@" in rows and (mark := _MARK.search(rows)) is not None:
         rows = rows.replace(mark[1], b"#")
     return rows

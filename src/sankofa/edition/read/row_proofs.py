@@ -219,7 +219,9 @@ def _has_refs(feed: Feed) -> bool:
     return feed.identity == ("record_ref",)
 
 
-async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: RecordFile | None = None) -> RowTree:
+async def row_tree(
+    edition: Edition, feed: Feed, secret: bytes, stored_leaves: RecordFile | None = None
+) -> RowTree:
     """Hash every row, except those of keys whose leaves are kept."""
     size = HASH_BYTES + REF_BYTES * _has_refs(feed)
     count = 0
@@ -228,10 +230,10 @@ async def row_tree(edition: Edition, feed: Feed, secret: bytes, kept: RecordFile
     starts: list[tuple[str, int]] = []
     pending = b""
     async for key, digest in keys_of(feed, edition):
-        stored = kept.carry(key, digest) if kept is not None and digest else None
+        stored = stored_leaves.carry(key, digest) if stored_leaves is not None and digest else None
         known = await _leaves(edition, feed, secret, key) if stored is None else stored.part(_LEAVES)
-        if kept is not None and stored is None and len(known) >= _KEPT_FROM:
-            kept.put(key, digest, pack_record({_LEAVES: known}))
+        if stored_leaves is not None and stored is None and len(known) >= _KEPT_FROM:
+            stored_leaves.put(key, digest, pack_record({_LEAVES: known}))
         own = len(known) // size
         refs.append(known[own * HASH_BYTES :])
         starts += [(key, number) for number in range(-count % _GROUP, own, _GROUP)]
@@ -254,8 +256,8 @@ def hashing(folder: Path, seal: str | None, *how: Any) -> Iterator[Callable[[str
 
 def hashed(edition: Edition, secret: bytes, leaves: Path, suffix: str, dataset: str) -> tuple[str, bytes]:
     """The encoded tree over the rows of a dataset. The folder `leaves` has a file for each dataset."""
-    with RecordFile(leaves / f"{dataset}.{suffix}").writing() as kept:
-        tree = asyncio.run(row_tree(edition, feed_of(dataset), secret, kept))
+    with RecordFile(leaves / f"{dataset}.{suffix}").writing() as stored_leaves:
+        tree = asyncio.run(row_tree(edition, feed_of(dataset), secret, stored_leaves))
     return dataset, msgspec.msgpack.encode(tree)
 
 
@@ -279,7 +281,7 @@ def decode_row_trees(content: bytes) -> dict[str, RowTree]:
     return msgspec.msgpack.decode(content, type=dict[str, RowTree])
 
 
-_PLACES: Final = 2 * 64 * _GROUP
+_POSITIONS: Final = 2 * 64 * _GROUP
 """Rows of 64 groups that a worker caches, twice each: by the row as served and by its salt. A group takes
 100 KB."""
 _STEPS_PER_YIELD: Final = 256
@@ -317,10 +319,10 @@ class _Group(NamedTuple):
 
     def rows_in(self, served: bytes, at: int, first: int) -> int:
         """How many consecutive rows are the same there. No JSON object is a prefix of another one."""
-        begin, left = self.starts[first], len(served) - at
-        if left < len(self.rows) - begin:
+        begin, remaining = self.starts[first], len(served) - at
+        if remaining < len(self.rows) - begin:
             if self.rows.startswith(memoryview(served)[at:], begin):
-                return bisect_right(self.starts, begin + left) - first
+                return bisect_right(self.starts, begin + remaining) - first
         elif served.startswith(memoryview(self.rows)[begin:], at):
             return len(self.starts) - 1 - first
         count = 0
@@ -334,7 +336,7 @@ class _Group(NamedTuple):
         return self.proofs[self.proof_starts[first] : self.proof_starts[first + count] - 1]
 
 
-_Place = tuple[_Group, int]
+_GroupPosition = tuple[_Group, int]
 """The group of a row, and its number there."""
 
 
@@ -383,11 +385,11 @@ def _with_ref(tree: RowTree, record_ref: str, first: int, end: int) -> Iterator[
 
 async def _key_at(edition: Edition, feed: Feed, tree: RowTree, index: int) -> str:
     key, passed = tree.starts[index // tree.width]
-    left = passed + index % tree.width
+    rows_left = passed + index % tree.width
     async for following in _from(edition, feed, key):
         key = following
-        left -= len(await rows_of_key(feed, edition, key))
-        if left < 0:
+        rows_left -= len(await rows_of_key(feed, edition, key))
+        if rows_left < 0:
             break
     return key
 
@@ -447,7 +449,7 @@ class TreeReader:
         self._edition = edition
         self._feed, self._tree, self._above, self._names = opened
         self._secret = secret
-        self._places: BoundedCache[int | bytes, _Place] = edition.cache("row places", _PLACES)
+        self._positions: BoundedCache[int | bytes, _GroupPosition] = edition.cache("row places", _POSITIONS)
         """By the hash of a row in this process, and by its salt."""
         self._rows: dict[str, list[bytes]] = {}
         self._yield_points = YieldPoints(_STEPS_PER_YIELD)
@@ -462,36 +464,36 @@ class TreeReader:
             rows: Mapping[int, bytes] = {}
             while at < len(served):
                 row = rows.get(at) or served[at : served.find(b"}", at) + 1]
-                known = self._places.get(hash(row))
+                known = self._positions.get(hash(row))
                 if known is None:
                     await self._yield_points.step()
                     if not rows:  # the brace may be one within the row
                         rows = await in_thread_if_large(len(served), _rows_by_start, served)
                         continue
                     known = await self._find(row)
-                group, place = known
+                group, position = known
                 self._next = group.number + 1
-                same = group.rows_in(served, at, place)  # usually the next rows are those of the group
-                proofs += b",", group.proofs_of(place, same or 1)
-                at += group.starts[place + same] - group.starts[place] if same else len(row) + 1
+                same = group.rows_in(served, at, position)  # usually the next rows are those of the group
+                proofs += b",", group.proofs_of(position, same or 1)
+                at += group.starts[position + same] - group.starts[position] if same else len(row) + 1
         return proofs[1:]
 
-    async def _find(self, row: bytes) -> _Place:
+    async def _find(self, row: bytes) -> _GroupPosition:
         salt = salts_of(canonical_rows(row), self._secret)[0]
-        known = self._places.get(salt)
+        known = self._positions.get(salt)
         if known is None:
             numbers = await self._groups_of(msgspec.json.decode(row, type=_Fields))
             for number in sorted(numbers, key=lambda number: number != self._next):
                 await self._yield_points.step(_STEPS_OF_A_GROUP)
                 await self._read_group(number)
-                if (known := self._places.get(salt)) is not None:
+                if (known := self._positions.get(salt)) is not None:
                     break
             else:
                 raise RowNotHashed(
                     "a row is not in the log in this form: the log has every vintage of reported figures, "
                     "and other rows as known today; ask without as_of"
                 )
-        self._places.put(hash(row), known)
+        self._positions.put(hash(row), known)
         return known
 
     async def _groups_of(self, fields: "_Fields") -> Iterable[int]:
@@ -520,9 +522,9 @@ class TreeReader:
         above = b"".join(map(_listed, inclusion_path(self._above, number)))
         size = sum(map(len, rows))
         group, salts = await in_thread_if_large(size, _group, number, rows, self._secret, width, above)
-        for place, (row, salt) in enumerate(zip(rows, salts, strict=True)):
-            self._places.put(hash(row), (group, place))
-            self._places.put(salt, (group, place))
+        for position, (row, salt) in enumerate(zip(rows, salts, strict=True)):
+            self._positions.put(hash(row), (group, position))
+            self._positions.put(salt, (group, position))
 
     async def _rows_of(self, key: str, first: int, end: int) -> list[bytes]:
         """The rows [first, end) of a key. A key's rows are read once, as a whole; not for tenders."""

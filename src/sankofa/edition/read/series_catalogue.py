@@ -24,21 +24,12 @@ from sankofa.edition.format.keys import (
     key_list,
     restatement_list,
 )
-from sankofa.edition.format.macro import (
-    RELEASES_ON_A_PAGE,
-    DayRange,
-    rows_on_release_page,
-)
+from sankofa.edition.format.macro import RELEASES_ON_A_PAGE, DayRange, rows_on_release_page
 from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.macro import (
-    SeriesObservation,
-    column_summaries,
-    read_observations,
-    read_series,
-)
+from sankofa.edition.read.macro import SeriesObservation, column_summaries, read_observations, read_series
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
@@ -324,26 +315,26 @@ _read = msgspec.json.Decoder(_Tested).decode
 
 
 async def restatements(
-    edition: Edition, asked: RestatementQuestion, limit: int, start: tuple[int | str, ...] = ()
+    edition: Edition, question: RestatementQuestion, limit: int, start: tuple[int | str, ...] = ()
 ) -> Selection:
     """The first rows from `start` on, which is `following` of an earlier selection."""
     first, skip, passed = map(int, start or (-(10**6), 0, 0))
     slices: list[RowSlice] = []
     count = 0
-    if asked.service_id is not None and asked.country is not None:
-        entity = await edition.raw(ENTITIES, asked.service_id)
-        if entity is None or _country(entity).country != asked.country:
+    if question.service_id is not None and question.country is not None:
+        entity = await edition.raw(ENTITIES, question.service_id)
+        if entity is None or _country(entity).country != question.country:
             return Selection((), 0, truncated=False)
-    for number, kind, key in asked.lists(edition):
+    for number, kind, key in question.lists(edition):
         if number < first:
             continue
         own = await edition.select(
             kind,
             key,
-            day=asked.day,
+            day=question.day,
             modes=_modes(edition, kind),
             limit=limit - count,
-            where=asked.test(),
+            where=question.test(),
             skip=skip if number == first else 0,
             passed=passed if number == first else 0,
         )
@@ -362,11 +353,11 @@ def _modes(edition: Edition, kind: str) -> int:
 
 
 async def restatement_behind(
-    edition: Edition, asked: RestatementQuestion, key: SortKey
+    edition: Edition, question: RestatementQuestion, key: SortKey
 ) -> tuple[int | str, ...]:
     """Where the rows after a sort key begin."""
-    year = 0 if asked.service_id is not None else -int(str(key[0])[:4])
-    for number, kind, listed in asked.lists(edition):
+    year = 0 if question.service_id is not None else -int(str(key[0])[:4])
+    for number, kind, listed in question.lists(edition):
         if number == year:
             is_behind = RESTATEMENT_ORDER.behind(key)
             at = await find(
@@ -374,9 +365,9 @@ async def restatement_behind(
                 kind,
                 listed,
                 is_behind,
-                day=asked.day,
+                day=question.day,
                 modes=_modes(edition, kind),
-                where=asked.test(),
+                where=question.test(),
             )
             return number, *at
     return year, 0, 0

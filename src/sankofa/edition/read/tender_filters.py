@@ -36,7 +36,7 @@ _NEWEST_FIRST: Final = bytes(255 - n for n in range(256))
 class Brief(NamedTuple):
     """The sort key of a release among all countries, and its compact row."""
 
-    place: tuple[bytes, bytes, bytes]
+    sort_key: tuple[bytes, bytes, bytes]
     row: bytes
 
 
@@ -157,12 +157,12 @@ _amount: Final = msgspec.json.Decoder(_Valued).decode
 
 
 async def hits(
-    edition: Edition, country: str, wanted: TenderFilter, first: int, end: int, most: int
+    edition: Edition, country: str, filters: TenderFilter, first: int, end: int, most: int
 ) -> list[int]:
     """The numbers of the next rows from the indexes, with one extra if there are more."""
     yield_points = YieldPoints(_EXAMINED_PER_YIELD)
-    candidates, others = await _candidates(edition, country, wanted, first, end, yield_points)
-    passes = await _columns(edition, country, wanted)
+    candidates, others = await _candidates(edition, country, filters, first, end, yield_points)
+    passes = await _columns(edition, country, filters)
     numbers: list[int] = []
     for start in range(0, len(candidates), _EXAMINED_PER_YIELD):
         chunk: Sequence[int] = candidates[start : start + _EXAMINED_PER_YIELD]
@@ -172,8 +172,8 @@ async def hits(
         for column, least, greatest in passes:
             chunk = [n for n in chunk if least <= column[n] <= greatest]
             await yield_points.step(_EXAMINED_PER_YIELD)
-        if wanted.min_value is not None:
-            chunk = await _worth(edition, country, chunk, wanted.min_value, passes[-1][0])
+        if filters.min_value is not None:
+            chunk = await _worth(edition, country, chunk, filters.min_value, passes[-1][0])
         numbers += chunk
         if len(numbers) > most:
             break
@@ -182,36 +182,38 @@ async def hits(
 
 
 async def _candidates(
-    edition: Edition, country: str, wanted: TenderFilter, first: int, end: int, yield_points: YieldPoints
+    edition: Edition, country: str, filters: TenderFilter, first: int, end: int, yield_points: YieldPoints
 ) -> tuple[Sequence[int], list[memoryview]]:
     """The shortest list that has every row, between two numbers; and the other lists."""
     lists: list[memoryview] = []
-    if any([await is_stranger(edition, value) for field, value in wanted.values if field.endswith("_id")]):
+    if any([await is_stranger(edition, value) for field, value in filters.values if field.endswith("_id")]):
         return (), []
-    keys = [("tender_word", f"{country}|{word}") for word in wanted.words or ()]
-    keys += [(TENDER_FILTERS, filter_key(country, *value)) for value in wanted.values]
+    keys = [("tender_word", f"{country}|{word}") for word in filters.words or ()]
+    keys += [(TENDER_FILTERS, filter_key(country, *value)) for value in filters.values]
     for kind, key in keys:
         lists.append(await edition.numbers(kind, key))
         await yield_points.step(_EXAMINED_PER_YIELD // 4)
     lists.sort(key=len)
-    if wanted.ocid is not None:
-        return [n for n in await releases_of(edition, country, wanted.ocid) if first <= n < end], lists
+    if filters.ocid is not None:
+        return [n for n in await releases_of(edition, country, filters.ocid) if first <= n < end], lists
     if not lists:
         return range(first, end), []
     shortest = lists.pop(0)
     return shortest[bisect_left(shortest, first) : bisect_left(shortest, end)], lists
 
 
-async def _columns(edition: Edition, country: str, wanted: TenderFilter) -> list[tuple[memoryview, int, int]]:
+async def _columns(
+    edition: Edition, country: str, filters: TenderFilter
+) -> list[tuple[memoryview, int, int]]:
     """Columns, each with the smallest and largest number that passes; the column of values comes last."""
     passes = []
-    if wanted.closes:
+    if filters.closes:
         days = await edition.numbers(TENDER_FILTERS, filter_column(country, "closing"), keep=True)
-        last = FOREVER if wanted.closing_to is None else wanted.closing_to
-        passes.append((days, wanted.closing_from or 1, last))
-    if wanted.min_value is not None:
+        last = FOREVER if filters.closing_to is None else filters.closing_to
+        passes.append((days, filters.closing_from or 1, last))
+    if filters.min_value is not None:
         sizes = await edition.numbers(TENDER_FILTERS, filter_column(country, "value"), keep=True)
-        passes.append((sizes, size_of(wanted.min_value), 2**31 - 1))
+        passes.append((sizes, size_of(filters.min_value), 2**31 - 1))
     return passes
 
 
@@ -242,7 +244,7 @@ async def releases_of(edition: Edition, country: str, ocid: str) -> list[int]:
     yield_points = YieldPoints(_BLOCKS_PER_YIELD)
     for number in [number for one, number in zip(pairs[::2], pairs[1::2], strict=True) if one == hashed]:
         block, row = divmod(number, TENDERS_PER_BLOCK)
-        if (await briefs(edition, country, block))[row].place[1] == written:
+        if (await briefs(edition, country, block))[row].sort_key[1] == written:
             numbers.append(number)
         await yield_points.step()
     return numbers

@@ -33,12 +33,12 @@ _DAYS: Final = "tender_day"
 
 
 async def tenders_of_country(
-    edition: Edition, country: str, wanted: TenderFilter, most: int, start: Start, *, compact: bool
+    edition: Edition, country: str, filters: TenderFilter, most: int, start: Start, *, compact: bool
 ) -> Selection:
-    first = int(start[0]) if start else await _first(edition, country, wanted)
-    end = 0 if wanted.nothing else await _end(edition, country, wanted.earliest)
-    if wanted.by_index:
-        listed = await hits(edition, country, wanted, first, end, most)
+    first = int(start[0]) if start else await _first(edition, country, filters)
+    end = 0 if filters.nothing else await _end(edition, country, filters.earliest)
+    if filters.by_index:
+        listed = await hits(edition, country, filters, first, end, most)
         after = listed[most] if len(listed) > most else end
         numbers: Sequence[int] = listed[:most]
     else:
@@ -56,19 +56,19 @@ async def tenders_of_country(
 
 
 async def tenders_of_all(
-    edition: Edition, wanted: TenderFilter, most: int, start: Start, *, compact: bool
+    edition: Edition, filters: TenderFilter, most: int, start: Start, *, compact: bool
 ) -> Selection:
     """The next releases of every country: newest first, then by ocid, release id and country."""
     day, served = (int(start[0]), dict(zip(start[1::2], start[2::2], strict=True))) if start else (None, {})
-    countries = [] if wanted.nothing else await _countries(edition, wanted, most, day, served)
-    heads = [(one.head.place, one) for one in countries if await one.advance()]
+    countries = [] if filters.nothing else await _countries(edition, filters, most, day, served)
+    heads = [(one.head.sort_key, one) for one in countries if await one.advance()]
     heapify(heads)
     rows: list[tuple[str, int, bytes]] = []
     while heads and len(rows) < most:
         one = heads[0][1]
         rows.append((one.country, one.next, one.head.row))
         if await one.advance():
-            heapreplace(heads, (one.head.place, one))
+            heapreplace(heads, (one.head.sort_key, one))
         else:
             heappop(heads)
     slices: list[RowSlice] = [row for _, _, row in rows]
@@ -94,18 +94,18 @@ class _Country:
         self._edition = edition
         self._days = days
         self._numbers = numbers
-        self._taken = -1
+        self._position = -1
         """How many releases were taken; -1 before the first `advance`."""
         self._block = -1
         self._briefs: Sequence[Brief] = ()
 
     async def advance(self) -> bool:
         """Moves to the next release; False if there is none."""
-        self._taken += 1
-        if self._taken == len(self._numbers):
-            self.next += 1 if self._taken else 0
+        self._position += 1
+        if self._position == len(self._numbers):
+            self.next += 1 if self._position else 0
             return False
-        self.next = self._numbers[self._taken]
+        self.next = self._numbers[self._position]
         block, row = divmod(self.next, TENDERS_PER_BLOCK)
         if block != self._block:
             self._block, self._briefs = block, await briefs(self._edition, self.country, block)
@@ -115,7 +115,7 @@ class _Country:
     @property
     def last_day(self) -> int:
         """The day of the last release taken; 0 if none was."""
-        return self._days.day_of(self._numbers[self._taken - 1]) if self._taken > 0 else 0
+        return self._days.day_of(self._numbers[self._position - 1]) if self._position > 0 else 0
 
     def is_past_first_of(self, day: int) -> bool:
         """Whether it continues after the first row of a day or of an earlier one."""
@@ -127,24 +127,20 @@ class _Country:
 
 
 async def _countries(
-    edition: Edition,
-    wanted: TenderFilter,
-    most: int,
-    day: int | None,
-    served: Mapping[int | str, int | str],
+    edition: Edition, filters: TenderFilter, most: int, day: int | None, served: Mapping[int | str, int | str]
 ) -> list[_Country]:
     """Where each country continues: at its number, or at the first row of the day."""
     codes = []
     for country in await edition.keys(_DAYS):
         days = DayRows(await edition.numbers(_DAYS, country, keep=True))
-        end = _end_of(days, wanted.earliest)
+        end = _end_of(days, filters.earliest)
         first = 0
         if day is None:
-            day = _newest(edition, wanted)
+            day = _newest(edition, filters)
         if day is not None:
             at_day = days.first_row(day)
             first = int(served.get(country, end if at_day is None else at_day))
-        listed = await hits(edition, country, wanted, first, end, most) if wanted.by_index else None
+        listed = await hits(edition, country, filters, first, end, most) if filters.by_index else None
         codes.append(_Country(edition, country, days, first, range(first, end) if listed is None else listed))
     return codes
 
@@ -161,7 +157,7 @@ async def process_releases(edition: Edition, ocid: str) -> list[tuple[date, str,
         for number in await releases_of(edition, country, ocid):
             if number >= first:
                 block, row = divmod(number, TENDERS_PER_BLOCK)
-                released, _, release_id = (await briefs(edition, country, block))[row].place
+                released, _, release_id = (await briefs(edition, country, block))[row].sort_key
                 releases.append((released, release_id, days.day_of(number), country, number))
     releases.sort(key=lambda one: one[1])
     releases.sort(key=lambda one: one[0], reverse=True)  # a key made to sort the newest first
@@ -185,7 +181,7 @@ async def _number_behind(edition: Edition, country: str, key: SortKey) -> int:
     """The number of the first release of a country after a sort key of any country."""
     *fields, of_country = (str(part) for part in key)
     released, ocid, release_id = (field.encode() for field in fields)
-    place = tender_sort_key(released, ocid, release_id), of_country
+    sort_key = tender_sort_key(released, ocid, release_id), of_country
     days = DayRows(await edition.numbers(_DAYS, country, keep=True))
     first, end = days.rows_of(_day_of(key))
 
@@ -193,8 +189,8 @@ async def _number_behind(edition: Edition, country: str, key: SortKey) -> int:
         if first + number >= end:
             return True
         block, row = divmod(first + number, TENDERS_PER_BLOCK)
-        instant, *ids = (await briefs(edition, country, block))[row].place
-        return ((instant, *(one[:LONGEST_TEXT] for one in ids)), country) > place
+        instant, *ids = (await briefs(edition, country, block))[row].sort_key
+        return ((instant, *(one[:LONGEST_TEXT] for one in ids)), country) > sort_key
 
     return first if await is_past(0) else first + 1 + await last_before(is_past)
 
@@ -203,15 +199,15 @@ def _day_of(key: SortKey) -> int:
     return date.fromisoformat(str(key[0])[:10]).toordinal()
 
 
-def _newest(edition: Edition, wanted: TenderFilter) -> int | None:
+def _newest(edition: Edition, filters: TenderFilter) -> int | None:
     """The last day of release within the view and the filters; None for any."""
     lock = None if edition.lock is None else edition.lock.toordinal()
-    return min((day for day in (wanted.latest, lock) if day is not None), default=None)
+    return min((day for day in (filters.latest, lock) if day is not None), default=None)
 
 
-async def _first(edition: Edition, country: str, wanted: TenderFilter) -> int:
+async def _first(edition: Edition, country: str, filters: TenderFilter) -> int:
     """The number of the newest row that the view and the filters admit."""
-    newest = _newest(edition, wanted)
+    newest = _newest(edition, filters)
     if newest is None:
         return 0
     days = DayRows(await edition.numbers(_DAYS, country, keep=True))

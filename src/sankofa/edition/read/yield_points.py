@@ -20,15 +20,15 @@ T = TypeVar("T")
 class YieldPoints:
     """Counts the steps of a request, and yields to the other requests after a number of them."""
 
-    __slots__ = ("_left", "_steps")
+    __slots__ = ("_steps", "_steps_left")
 
     def __init__(self, steps: int) -> None:
-        self._steps = self._left = steps
+        self._steps = self._steps_left = steps
 
     async def step(self, number: int = 1) -> None:
-        self._left -= number
-        if self._left <= 0:
-            self._left = self._steps
+        self._steps_left -= number
+        if self._steps_left <= 0:
+            self._steps_left = self._steps
             await asyncio.sleep(0)
 
 

@@ -101,12 +101,12 @@ class WithdrawnRows:
         self._marks: dict[tuple[bytes, bytes], str] = {}
         for withdrawal in withdrawals:
             for file in withdrawal.files:
-                said = _withdrawn(withdrawal, file)
+                message = _withdrawn(withdrawal, file)
                 if file.observed_at and file.observed_at not in instants:
-                    self._instants[file.observed_at.encode()] = said
+                    self._instants[file.observed_at.encode()] = message
                 mark = withdrawal.source_id, file_mark(file.content_sha256)
                 if mark not in marks:
-                    self._marks[mark[0].encode(), mark[1].encode()] = said
+                    self._marks[mark[0].encode(), mark[1].encode()] = message
 
     def __bool__(self) -> bool:
         return bool(self._instants or self._marks)

@@ -36,14 +36,7 @@ from sankofa.ledger.spells import relate
 from sankofa.ledger.store import Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
-from sankofa.model.provenance import (
-    EVERY_SOURCE,
-    LICENSE_CLASSES,
-    ORGANISATIONS,
-    OWING_CLASSES,
-    SKUS,
-    notice,
-)
+from sankofa.model.provenance import EVERY_SOURCE, LICENSE_CLASSES, ORGANISATIONS, OWING_CLASSES, SKUS, notice
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
 
@@ -115,17 +108,17 @@ class BuildContext:
 
         An unknown class is kept; the check of rows refuses it.
         """
-        held = self.ledger.captures()
-        for number, capture in held.items():
+        by_number = self.ledger.captures()
+        for number, capture in by_number.items():
             source = self._sources.get(capture.source_id)
             if source is None:
                 continue
             own = capture.license_class
-            held[number] = capture._replace(
+            by_number[number] = capture._replace(
                 license_class=source.license_class if own in LICENSE_CLASSES else own,
                 rounds_dates=adapters()[source.adapter].rounds_dates,
             )
-        return held
+        return by_number
 
     @cached_property
     def withdrawn_rows(self) -> WithdrawnRows:
@@ -228,30 +221,30 @@ class BuildContext:
     def _fundamentals(self, day: str) -> FundamentalCounts:
         counts = self.counts
         served: defaultdict[str, ServedFacts] = defaultdict(lambda: ServedFacts(0, 0))
-        held = HeldFacts()
+        fact_counts = HeldFacts()
         for some in counts:
-            held.add(some.held)
+            fact_counts.add(some.held)
             for source_id, _, total in some.facts:
                 facts, dated = served[source_id]
                 served[source_id] = ServedFacts(facts + total.rows, dated + total.dated)
-        held.add(self._recall(HeldFacts, _RECORDS, "withheld-facts", self._withheld_facts))
+        fact_counts.add(self._recall(HeldFacts, _RECORDS, "withheld-facts", self._withheld_facts))
         return FundamentalCounts(
             issuers=sum(some.issuers for some in counts),
             with_lei=sum(some.issuers_with_lei for some in counts),
             countries=len({country for some in counts for country in some.issuer_countries}),
             served=served,
-            held=held,
+            held=fact_counts,
             metrics=coverage((some.coverage for some in counts), ordinal(day)) if day else {},
         )
 
     def _withheld_facts(self) -> HeldFacts:
         """The facts of subjects that are not served."""
-        held = HeldFacts()
+        fact_counts = HeldFacts()
         organisations = {subject for entity in self.entities for subject in entity.subjects}
         for subject, _ in self.ledger.fact_subjects():
             if subject not in organisations:
-                held.add(count_facts(self.ledger.facts(subject), self.captures))
-        return held
+                fact_counts.add(count_facts(self.ledger.facts(subject), self.captures))
+        return fact_counts
 
     @cached_property
     def counts(self) -> list[PartitionCounts]:
@@ -299,7 +292,7 @@ class BuildContext:
     def notices(self) -> dict[str, str]:
         """The `_license` texts: by sku, of organisations, and of everything."""
         by_sku = {name: self._sources[name].sku for name in self.held_sources if name in self._sources}
-        says_who = {
+        identity_sources = {
             name
             for name, sku in by_sku.items()
             if sku is None and self._sources[name].license_class in OWING_CLASSES
@@ -310,7 +303,7 @@ class BuildContext:
         }
         for sku in SKUS:
             own = {name for name, of in by_sku.items() if of == sku}
-            notices[sku] = notice(self.owed(own | says_who if sku != "AF-MACRO" and own else own))
+            notices[sku] = notice(self.owed(own | identity_sources if sku != "AF-MACRO" and own else own))
         return notices
 
     def _named_by(self) -> set[str]:
@@ -408,10 +401,10 @@ class LeftOut(NamedTuple):
 
 def left_out_of(ledger: LedgerReader, sources: Mapping[str, Source]) -> list[LeftOut]:
     """Sources of a ledger that today's registry does not allow to redistribute."""
-    left = []
-    for source_id, held in ledger.holdings().items():
+    omitted = []
+    for source_id, holding in ledger.holdings().items():
         source = sources.get(source_id)
         if source is None or not source.commercial_redistribution:
             why = "not registered" if source is None else "commercial_redistribution is not true"
-            left.append(LeftOut(source_id, why, *held))
-    return left
+            omitted.append(LeftOut(source_id, why, *holding))
+    return omitted

@@ -137,7 +137,7 @@ class CoverageSteps(msgspec.Struct, frozen=True, array_like=True):
 
     published: list[tuple[int, int]]
     """Day, and the change in the number of issuers that have published."""
-    found: list[tuple[int, int, int]]
+    inputs_present: list[tuple[int, int, int]]
     """Metric, day, and the change in the number of these issuers with its inputs."""
     identity_conflicts: int
     odd_years: Mapping[str, int]
@@ -151,12 +151,12 @@ def coverage_steps(issuers: Iterable[ScreenData]) -> CoverageSteps:
     for issuer in issuers:
         conflicts += issuer.identity_conflicts
         odd.update(issuer.odd_years)
-        shown = list(issuer.stretches())
-        spans = _merged((one.first, one.until) for one in shown if one.state != State.NOT_PUBLISHED)
+        stretches = list(issuer.stretches())
+        spans = _merged((one.first, one.until) for one in stretches if one.state != State.NOT_PUBLISHED)
         for first, until in spans:
             published[first] += 1
             published[until] -= 1
-        for one in shown:
+        for one in stretches:
             if one.state in (State.INPUT_ABSENT, State.CURRENCY_MIXED):
                 continue
             for first, until in spans:
@@ -182,7 +182,7 @@ def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def coverage(issuers: Iterable[CoverageSteps], asked: int) -> dict[str, Decimal]:
+def coverage(issuers: Iterable[CoverageSteps], as_of: int) -> dict[str, Decimal]:
     """Per metric, the share of issuers with a published full year whose inputs are present on a day; and the
     numbers of routes that contradict an identity and of years with odd figures."""
     published = conflicts = 0
@@ -191,9 +191,9 @@ def coverage(issuers: Iterable[CoverageSteps], asked: int) -> dict[str, Decimal]
     for some in issuers:
         conflicts += some.identity_conflicts
         odd.update(some.odd_years)
-        published += sum(step for day, step in some.published if day <= asked)
-        for number, day, step in some.found:
-            totals[number] += step * (day <= asked)
+        published += sum(step for day, step in some.published if day <= as_of)
+        for number, day, step in some.inputs_present:
+            totals[number] += step * (day <= as_of)
     counts = {name: Decimal(count) for name, count in odd.items()}
     counts["identity_conflicts"] = Decimal(conflicts)
     if published:

@@ -116,13 +116,13 @@ class SegmentBuilder:
             firsts, untils = (array("i", days[4 * first : 4 * end]) for days in (own.firsts, own.untils))
             for number, since, until in spells:
                 alone = len(spells) == 1
-                kept = [n for n in range(count) if alone or (firsts[n] < until and untils[n] > since)]
-                at = [first + n for n in kept]
+                overlapping = [n for n in range(count) if alone or (firsts[n] < until and untils[n] > since)]
+                at = [first + n for n in overlapping]
                 column.sizes.extend(memoryview(own.sizes).cast("d")[n] for n in at)
-                column.firsts.extend(max(firsts[n], since) for n in kept)
-                column.untils.extend(min(untils[n], until) for n in kept)
-                column.countries.extend((number,) * len(kept))
-                column.issuers.extend((issuer,) * len(kept))
+                column.firsts.extend(max(firsts[n], since) for n in overlapping)
+                column.untils.extend(min(untils[n], until) for n in overlapping)
+                column.countries.extend((number,) * len(overlapping))
+                column.issuers.extend((issuer,) * len(overlapping))
                 column.blocks.extend(blocks[n] for n in at)
                 column.begins.extend(begins[n] for n in at)
                 column.ends.extend(row_end[n] for n in at)
@@ -155,8 +155,8 @@ class SegmentBuilder:
 
 def country_spells(locations: Sequence[DatedLocation]) -> Iterator[tuple[str, int, int]]:
     """The countries of an issuer, each with its first day and the day after the last."""
-    ends = [*(ordinal(place.day) for place in locations[1:]), FOREVER]
-    spells = zip((place.country for place in locations), [0, *ends], ends, strict=False)
+    ends = [*(ordinal(location.day) for location in locations[1:]), FOREVER]
+    spells = zip((location.country for location in locations), [0, *ends], ends, strict=False)
     for country, same in groupby(spells, key=itemgetter(0)):
         days = list(same)
         yield country, days[0][1], days[-1][2]
@@ -221,11 +221,11 @@ def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, FactTotals]:
 
 
 @issuer_part(HOLDINGS)
-def _held(issuer: Issuer) -> bytes:
-    held = HeldFacts()
+def _fact_counts(issuer: Issuer) -> bytes:
+    counts = HeldFacts()
     for facts in issuer.held:
-        held.add(count_facts(facts, issuer.captures))
-    return _write_counts(held)
+        counts.add(count_facts(facts, issuer.captures))
+    return _write_counts(counts)
 
 
 def issuer_holdings(issuers: Issuers, entity: Entity) -> HeldFacts:
@@ -312,13 +312,13 @@ class PartitionSummaries:
 
     def _counted(self, entities: Sequence[Entity], coverage: CoverageSteps) -> PartitionCounts:
         totals: defaultdict[tuple[str, str], FactTotals] = defaultdict(FactTotals)
-        held = HeldFacts()
+        facts = HeldFacts()
         statements: Counter[tuple[str, str]] = Counter()
         known: defaultdict[tuple[str, str], Counted] = defaultdict(Counted)
         records: defaultdict[str, Counter[int]] = defaultdict(Counter)
         issuers = [one for one in entities if self._issuers.key(one.service_id)]
         for entity in issuers:
-            held.add(issuer_holdings(self._issuers, entity))
+            facts.add(issuer_holdings(self._issuers, entity))
             for source_id, own in issuer_counts(self._issuers, entity).items():
                 totals[source_id, entity.country or ""].add_issuers(own)
                 self._add_known(known, source_id, entity, own)
@@ -338,7 +338,7 @@ class PartitionSummaries:
         return PartitionCounts(
             [(*key, totals[key]) for key in sorted(totals)],
             [(*key, sorted(known[key].days.items())) for key in sorted(known)],
-            held,
+            facts,
             coverage,
             len(issuers),
             sum(any(c.identifier.startswith("lei:") for c in one.claims) for one in issuers),
@@ -364,9 +364,9 @@ class PartitionSummaries:
                 known[source_id, country].on(min(days)).count += 1
 
     def _claims(self, entity: Entity) -> tuple[object, ...]:
-        held = (*entity.claims, *entity.past)
-        captures = [self._captures[claim.capture_id] for claim in held]
-        return entity.service_id, held, captures
+        claims = (*entity.claims, *entity.past)
+        captures = [self._captures[claim.capture_id] for claim in claims]
+        return entity.service_id, claims, captures
 
 
 def _names(entity: Entity) -> tuple[object, ...]:
@@ -376,11 +376,11 @@ def _names(entity: Entity) -> tuple[object, ...]:
         entity.subjects,
         [(claim.identifier, claim.first) for claim in (*entity.claims, *entity.past)],
         [
-            (subject, own.legal_name, own.other_names, own.country, own.successor, own.registered, *said)
-            for subject, _, own, *said in (*entity.statements, *entity.earlier)
+            (subject, own.legal_name, own.other_names, own.country, own.successor, own.registered, *rest)
+            for subject, _, own, *rest in (*entity.statements, *entity.earlier)
         ],
     )
 
 
-def _digest(said: tuple[object, ...]) -> bytes:
-    return sha256(_write(said)).digest()
+def _digest(content: tuple[object, ...]) -> bytes:
+    return sha256(_write(content)).digest()

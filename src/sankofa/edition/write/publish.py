@@ -92,8 +92,8 @@ def publish(
                     # again.
                     row_trees_path(store.edition_folder(manifest["edition"])).unlink(missing_ok=True)
                 if current is not None:  # signed, so that `rollback` may serve it
-                    kept = store.list_editions().editions
-                    store.set_current_and_prune([*kept, manifest["edition"]], current)
+                    stored = store.list_editions().editions
+                    store.set_current_and_prune([*stored, manifest["edition"]], current)
                 raise
             store.withdraw(_withdrawn_by(store, manifest, sources or {}))
             switch(store, manifest["edition"], keep)
@@ -119,10 +119,12 @@ def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any], sources: Mappin
         try:
             older = store.manifest(name)
             is_open = bool(tightened[name]) or (tightened[name] is None and keys.may_hold(older, now_keyed))
-            held = is_open or keys.may_hold(older, refused) or keys.holds_withdrawn(name, older, withdrawals)
+            is_affected = (
+                is_open or keys.may_hold(older, refused) or keys.holds_withdrawn(name, older, withdrawals)
+            )
         except EditionError:
-            held = bool(refused or now_keyed) or keys.holds_withdrawn(name, {}, withdrawals)
-        if held or keys.may_name_a_person(name, manifest["proven"]):
+            is_affected = bool(refused or now_keyed) or keys.holds_withdrawn(name, {}, withdrawals)
+        if is_affected or keys.may_name_a_person(name, manifest["proven"]):
             withdrawn.append(name)
     return withdrawn
 
@@ -209,7 +211,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
 
 def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[str, Any]]) -> dict[str, Any]:
     """The manifest. The name of the edition follows from its content."""
-    said = {
+    described = {
         "format": keys.LAYOUT,
         "owed": {name: context.owed((name,))[0] for name in context.held_sources if context.owed((name,))},
         "rows": dict(sorted(written.rows.items())),
@@ -221,9 +223,9 @@ def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[st
         **written.manifest_extras,
     }
     content = [[part.kinds, part.first, part.content] for part in written.parts]
-    digest = hashlib.sha256(json.dumps([said, content], sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps([described, content], sort_keys=True).encode()).hexdigest()
     return {
-        **said,
+        **described,
         "edition": keys.edition_name(context.ledger_clock, context.last_capture, digest),
         "built_from": context.ledger_clock,
         "content_sha256": digest,

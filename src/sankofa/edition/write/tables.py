@@ -258,14 +258,14 @@ class _Once(TableRows):
 
     def __init__(self, context: BuildContext) -> None:
         super().__init__(context)
-        self._seen = DigestSet()
+        self._digests = DigestSet()
 
     def take(self, key: str, row: SharedFact) -> Iterable[object]:
-        (new,) = self._seen.add_all(bytes.fromhex(row.provenance_id[:_DIGITS]))
+        (new,) = self._digests.add_all(bytes.fromhex(row.provenance_id[:_DIGITS]))
         return (row,) if new else ()
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
-        return _new_to(self._seen, columns.select(list(SharedProvenance.__struct_fields__)))
+        return _new_to(self._digests, columns.select(list(SharedProvenance.__struct_fields__)))
 
 
 class _MacroOnce(MacroRows):
@@ -273,23 +273,23 @@ class _MacroOnce(MacroRows):
 
     def __init__(self, name: str, context: BuildContext) -> None:
         super().__init__(name, context)
-        self._seen = DigestSet()
+        self._digests = DigestSet()
 
     def _group(self, part: bytes) -> "RowGroup":
         import pyarrow
 
         digests, encoded = msgspec.msgpack.decode(part, type=tuple[bytes, bytes])
-        group, new = super()._group(encoded), self._seen.add_all(digests)
+        group, new = super()._group(encoded), self._digests.add_all(digests)
         if all(new):
             return group
         return self._encoder.encode(self._encoder.decode(group).filter(pyarrow.array(new, pyarrow.bool_())))
 
 
-def _new_to(seen: DigestSet, rows: "pyarrow.Table") -> "pyarrow.Table":
+def _new_to(digests: DigestSet, rows: "pyarrow.Table") -> "pyarrow.Table":
     """The rows of provenance that were not seen before."""
     import pyarrow
 
-    new = seen.add_all(_digests(rows.column("provenance_id")))
+    new = digests.add_all(_digests(rows.column("provenance_id")))
     return rows if all(new) else rows.filter(pyarrow.array(new, pyarrow.bool_()))
 
 

@@ -101,16 +101,18 @@ class WorkerProcesses:
             self._start()
         for worker in self._workers:
             _send(worker, job)
-        left = {worker.connection: _give(worker, tasks) for worker in self._workers}
-        while (busy := [connection for connection, count in left.items() if count]) and not self._failed:
+        tasks_left = {worker.connection: _give(worker, tasks) for worker in self._workers}
+        while (
+            busy := [connection for connection, count in tasks_left.items() if count]
+        ) and not self._failed:
             ready = wait(busy)
             for worker in self._workers:
                 if worker.connection not in ready:
                     continue
                 yield _received(worker)
-                left[worker.connection] -= 1
-                if not left[worker.connection]:
-                    left[worker.connection] = _give(worker, tasks)
+                tasks_left[worker.connection] -= 1
+                if not tasks_left[worker.connection]:
+                    tasks_left[worker.connection] = _give(worker, tasks)
 
     def _start(self) -> None:
         """Spawns processes instead of forking: this one has threads and connections."""

@@ -68,8 +68,8 @@ class Reuse:
         record = self._memo.known(inputs)
         if record is None or not all(self._writer.reuse(part.content) for part in record.parts):
             return None
-        held = all(self._writer.reuse_file(file["name"], file["sha256"]) for file in record.files)
-        return record if held else None
+        is_stored = all(self._writer.reuse_file(file["name"], file["sha256"]) for file in record.files)
+        return record if is_stored else None
 
     def remember(self, inputs: str, record: BuildRecord) -> None:
         if inputs:
@@ -236,8 +236,11 @@ class DatasetWriter:
         check = _Check(dataset, self._files, self._withdrawn)
         ranges = RowRanges()
         self._part.ranges = ranges if dataset.ranged else None
-        given = [*(self._built[kind] for kind in dataset.needs), *(self._tallies[k] for k in dataset.tallies)]
-        building = dataset.build(context, *given)
+        inputs = [
+            *(self._built[kind] for kind in dataset.needs),
+            *(self._tallies[k] for k in dataset.tallies),
+        ]
+        building = dataset.build(context, *inputs)
         parts: list[PartEntry] = []
         if dataset.partitioned:
             outcome = self._write_parts(
@@ -262,12 +265,7 @@ class DatasetWriter:
             parts.append(self._part.end(self._part.first if parts else ""))
 
     def _write_parts(
-        self,
-        dataset: Dataset,
-        check: "_Check",
-        building: Iterator[Any],
-        average: int,
-        parts: list[PartEntry],
+        self, dataset: Dataset, check: "_Check", building: Iterator[Any], average: int, parts: list[PartEntry]
     ) -> Outcome:
         """The rows of a dataset that is cut into parts between its keys."""
         key_rows = _WithResult(building)

@@ -95,7 +95,7 @@ class Process:
     def __init__(self) -> None:
         self._values: dict[Path, Json] = {}
         self._set_by: dict[Path, SetBy] = {}
-        self._seen: dict[str, Json] = {}
+        self._latest: dict[str, Json] = {}
         """By field, its value in the last release that had it; an equal value is skipped."""
         self._unnamed: set[Path] = set()
         """Lists with objects without an id, and their parents: each such object counts as a new one."""
@@ -109,8 +109,8 @@ class Process:
     def add(self, release: dict[str, Json], by: SetBy) -> None:
         """The next release. Its `date` is as published."""
         named: dict[Path, Json] = {}
-        self._flatten(release, self._seen, (), (), named)
-        self._seen.update(release)
+        self._flatten(release, self._latest, (), (), named)
+        self._latest.update(release)
         named.pop(("ocid",), None)
         ocid, released = release.get("ocid"), release.get("date")
         first = self._head["ocid"][1] if "ocid" in self._head else by
@@ -129,7 +129,7 @@ class Process:
             self._follow_suppliers(award, by)
 
     def _flatten(
-        self, value: dict[str, Json], seen: Json, path: Path, rule: Path, named: dict[Path, Json]
+        self, value: dict[str, Json], known_before: Json, path: Path, rule: Path, named: dict[Path, Json]
     ) -> None:
         """The values of an object by path, without those seen before."""
         for key, inner in value.items():
@@ -140,7 +140,7 @@ class Process:
                 if inner is not None or key != "amount":
                     named[at] = inner
             elif inner:
-                before = seen.get(key) if type(seen) is dict else None
+                before = known_before.get(key) if type(known_before) is dict else None
                 if before == inner and within not in self._unnamed:
                     continue
                 if type(inner) is dict:
@@ -158,14 +158,14 @@ class Process:
         for item in items:
             if "id" in item:
                 step = _Item(item["id"], item["id"])
-                seen = known.get(step)
-                if seen == item and rule not in self._unnamed:
+                earlier = known.get(step)
+                if earlier == item and rule not in self._unnamed:
                     continue
             else:
                 self._unnamed_count += 1
-                step, seen = _Item(f"\0{self._unnamed_count}", None), None
+                step, earlier = _Item(f"\0{self._unnamed_count}", None), None
                 self._unnamed.update(rule[:n] for n in range(1, len(rule) + 1))
-            self._flatten(item, seen, (*path, step), rule, named)
+            self._flatten(item, earlier, (*path, step), rule, named)
 
     def _follow(self, path: Path, old: Json, new: Json, by: SetBy, awards: dict[Path, None]) -> None:
         fields = tuple(part for part in path if type(part) is not _Item)
@@ -200,7 +200,7 @@ class Process:
             pointer = _put(release, items, path, value)
             if pointer is not None and value is not None:
                 set_by[pointer] = self._set_by[path]
-        pointers = {tuple(map(str, place)): pointer for place, (_, pointer) in items.items()}
+        pointers = {tuple(map(str, key)): pointer for key, (_, pointer) in items.items()}
         changes = [
             ProcessChange(field, _pointer(pointers, path), old, new, by)
             for field, path, old, new, by in self._changes
@@ -224,16 +224,16 @@ def _put(
     pointer = ""
     for end, part in enumerate(path, 1):
         if isinstance(part, _Item):
-            place = (*path[: end - 1], part.identifier)
-            if place not in items:
+            key = (*path[: end - 1], part.identifier)
+            if key not in items:
                 if type(node) is not list:
                     return None
-                items[place] = (
+                items[key] = (
                     {} if part.original is None else {"id": part.original},
                     f"{pointer}/{len(node)}",
                 )
-                node.append(items[place][0])
-            node, pointer = items[place]
+                node.append(items[key][0])
+            node, pointer = items[key]
             continue
         if type(node) is not dict:
             return None

@@ -277,14 +277,14 @@ def _shares_a_word(one: str, other: str) -> bool:
 def _remove_duplicates(lists: list[list[Any]]) -> None:
     """Remove repeated stubs: OCDS lists every party once."""
     for members in lists:
-        seen: set[tuple[str, ...]] = set()
+        stub_roles: set[tuple[str, ...]] = set()
         distinct = []
         for member in members:
             if not member.keys() - {"roles"}:
                 roles = tuple(member.get("roles") or ())
-                if not member or roles in seen:
+                if not member or roles in stub_roles:
                     continue
-                seen.add(roles)
+                stub_roles.add(roles)
             distinct.append(member)
         members[:] = distinct
 
@@ -447,8 +447,8 @@ def clean(
         for party in parties.served:
             secrets.spare(party.organisation.name)
         for organisation, _ in cleaning.organisations:  # only served organisations still have an address
-            for place in map((organisation.get("address") or {}).get, ("locality", "region", "countryName")):
-                secrets.spare(place or "")
+            for part in map((organisation.get("address") or {}).get, ("locality", "region", "countryName")):
+                secrets.spare(part or "")
         ocid, release_id = (
             f"{secrets.cut(name)}-{token(name)}" if secrets.repeats(name) else name
             for name in (ocid, release_id)

@@ -220,9 +220,9 @@ def _not_named(before: Words, known: Tables) -> bool:
 
 def _is_office(word: str, before: Words, known: Tables) -> bool:
     """`Lands Commission`: an office after words of administration only."""
-    said = [other for other in before if other not in known.particles and other != "&"]
-    return len(said) >= known.offices.get(word, len(said) + 1) and all(
-        other in known.explaining or other in known.doubtful or other in known.qualifiers for other in said
+    words = [other for other in before if other not in known.particles and other != "&"]
+    return len(words) >= known.offices.get(word, len(words) + 1) and all(
+        other in known.explaining or other in known.doubtful or other in known.qualifiers for other in words
     )
 
 
@@ -424,5 +424,5 @@ def _by_identifier(scheme: str, value: str, lei_is_organisation: Callable[[str],
         return Evidence("lei", number) if lei.is_valid(number) and lei_is_organisation(number) else None
     register = register_code(code)
     shape = registers().get(register)
-    given = shape is not None and shape.fullmatch(number) and not _PLACEHOLDER.search(number)
-    return Evidence("registry", register) if given else None
+    is_number = shape is not None and shape.fullmatch(number) and not _PLACEHOLDER.search(number)
+    return Evidence("registry", register) if is_number else None

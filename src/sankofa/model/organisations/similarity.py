@@ -58,10 +58,10 @@ def name_words(name: str, country: str = "") -> NameWords:
     """Split a name. In countries where initials follow surnames, a final `SA` is South Africa, not a
     legal form."""
     known = tables()
-    pieces = parts(_MESSRS.sub("", fold(name)))
-    if len(pieces) > 1 and len(pieces[-1]) == 1 and _abbreviates(pieces[-1][0], pieces[:-1]):
-        pieces = pieces[:-1]
-    words = [word for piece in pieces for word in piece]
+    groups = parts(_MESSRS.sub("", fold(name)))
+    if len(groups) > 1 and len(groups[-1]) == 1 and _abbreviates(groups[-1][0], groups[:-1]):
+        groups = groups[:-1]
+    words = [word for group in groups for word in group]
     if country == "ZA":
         words = [new for w in words for new in (("south", "africa") if w in ("sa", "sa.") else (w,))]
     start, end = 0, len(words)
@@ -79,10 +79,12 @@ def name_words(name: str, country: str = "") -> NameWords:
         forms.append(form)
         end -= len(form)
     plain = [word.replace(DOT, "") for word in words]
-    kept = [one for w in plain[start:end] if w not in _ARTICLES for one in _SPELLED.get(w, w).split()]
-    if "city" in kept:
-        kept = [word for word in kept if word != "municipality"]
-    return NameWords(tuple(map(_singular, kept or plain)), frozenset(w for f in forms for w in _one_form(f)))
+    chosen = [one for w in plain[start:end] if w not in _ARTICLES for one in _SPELLED.get(w, w).split()]
+    if "city" in chosen:
+        chosen = [word for word in chosen if word != "municipality"]
+    return NameWords(
+        tuple(map(_singular, chosen or plain)), frozenset(w for f in forms for w in _one_form(f))
+    )
 
 
 def _one_form(form: tuple[str, ...]) -> list[str]:
@@ -99,10 +101,10 @@ def _closing_form(words: list[str], start: int, end: int) -> tuple[str, ...] | N
     return None
 
 
-def _abbreviates(word: str, pieces: list[list[str]]) -> bool:
+def _abbreviates(word: str, groups: list[list[str]]) -> bool:
     """`(SANRAL)` after `South African National Roads Agency Limited`: some of the initials, in order."""
-    letters, initials = word.replace(DOT, ""), iter("".join(w[0] for piece in pieces for w in piece))
-    rest = "".join(w for piece in pieces for w in piece)
+    letters, initials = word.replace(DOT, ""), iter("".join(w[0] for group in groups for w in group))
+    rest = "".join(w for group in groups for w in group)
     return len(letters) > 1 and (all(letter in initials for letter in letters) or letters in rest)
 
 

@@ -45,16 +45,16 @@ def parts(folded: str) -> list[list[str]]:
         text = _TOGETHER.sub(";", text)
     result: list[list[str]] = [[]]
     add = result[-1].append
-    for piece in _TOKEN.findall(text):
-        if piece.isalnum():
-            add(piece)
-        elif piece in _BREAKS or piece[-1] == "-":
+    for sign in _TOKEN.findall(text):
+        if sign.isalnum():
+            add(sign)
+        elif sign in _BREAKS or sign[-1] == "-":
             result.append([])
             add = result[-1].append
-        elif DOT in piece:
-            add("".join(piece.replace(DOT, "").split()) + DOT)
+        elif DOT in sign:
+            add("".join(sign.replace(DOT, "").split()) + DOT)
         else:
-            add("&" if piece in "&+" else _QUOTE.sub("", piece))
+            add("&" if sign in "&+" else _QUOTE.sub("", sign))
     return [part for part in result if part]
 
 

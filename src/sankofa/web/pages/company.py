@@ -50,11 +50,11 @@ async def company(visit: Visit) -> View:
     as_of = visit.day()
     context = await _statements(visit, service_id, as_of)
     context.update(await _metrics(visit, service_id, as_of))
-    asked = await visit.ask("get_entity", service_id=service_id, as_of=as_of.isoformat(), shown=False)
+    answer = await visit.ask("get_entity", service_id=service_id, as_of=as_of.isoformat(), shown=False)
     day_of_record = as_of.isoformat()
-    if not asked.rows:  # unknown on that day
-        asked, day_of_record = await visit.ask("get_entity", service_id=service_id, shown=False), ""
-    entity, successor = asked.first, asked.members["successor"]
+    if not answer.rows:  # unknown on that day
+        answer, day_of_record = await visit.ask("get_entity", service_id=service_id, shown=False), ""
+    entity, successor = answer.first, answer.members["successor"]
     context["facts"], facts = await _facts(visit, service_id, as_of)
     context["ranks"] = await _ranks(visit, entity, context["metrics"], as_of)
     context["country"] = entity["country"]
@@ -74,7 +74,7 @@ async def company(visit: Visit) -> View:
     context.update(
         entity=entity,
         successor=successor,
-        predecessors=asked.members["predecessors"],
+        predecessors=answer.members["predecessors"],
         name=name,
         identifiers=crosswalk.rows,
         withheld=crosswalk.members["withheld_id_types"],
@@ -102,10 +102,10 @@ async def _publications(visit: Visit, service_id: str) -> list[_Publication]:
     """Every vintage of every figure; if the tier truncates the answer, only some line items, to go further
     back.
     """
-    asked: dict[str, Any] = {"service_id": service_id, "vintages": "all"}
+    arguments: dict[str, Any] = {"service_id": service_id, "vintages": "all"}
     rows: list[_Publication] = []
     for items in [[item] for item in _TELLING] if visit.call.grant.sample else [[]]:
-        rows += await visit.ask_fields("get_fundamentals", _Publication, **asked, line_items=items)
+        rows += await visit.ask_fields("get_fundamentals", _Publication, **arguments, line_items=items)
     return rows
 
 
@@ -189,31 +189,31 @@ async def _ranks(visit: Visit, entity: Row, known: list[dict[str, Any]], as_of: 
     for metric in _RANKED:
         if metric not in own or not entity["country"]:
             continue
-        asked: dict[str, Any] = {"metric": metric, "country": entity["country"]}
-        asked["as_of"] = as_of.isoformat()
-        asked["basis"] = "as_known" if as_of < visit.today else ""
-        peers = await visit.ask("get_screen", shown=False, drawn=False, **asked)
-        place = next((row["rank"] for row in peers.rows if row["service_id"] == entity["service_id"]), None)
+        arguments: dict[str, Any] = {"metric": metric, "country": entity["country"]}
+        arguments["as_of"] = as_of.isoformat()
+        arguments["basis"] = "as_known" if as_of < visit.today else ""
+        peers = await visit.ask("get_screen", shown=False, drawn=False, **arguments)
+        rank = next((row["rank"] for row in peers.rows if row["service_id"] == entity["service_id"]), None)
         values = [row["value"] for row in peers.rows if row["value"] is not None]
         whole = {"of": len(values), "median": median(values)} if values and not peers.truncated else {}
-        ranks.append({**own[metric], "rank": place, "of": None, "median": None, **whole})
+        ranks.append({**own[metric], "rank": rank, "of": None, "median": None, **whole})
     return ranks
 
 
 async def _restatements(visit: Visit, service_id: str, as_of: date) -> list[Row]:
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "service_id": service_id,
         "until": as_of.isoformat(),
         "limit": _RESTATEMENTS_SHOWN,
     }
-    return (await visit.ask("get_restatements", shown=False, **asked)).rows
+    return (await visit.ask("get_restatements", shown=False, **arguments)).rows
 
 
 async def _metrics(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
     """The metrics on a day. For a past day they are computed from the figures known then."""
     is_past = as_of < visit.today
-    asked = {"service_id": service_id, "as_of": as_of.isoformat(), "basis": "as_known" if is_past else ""}
-    known = await visit.ask("get_metrics", shown=True, drawn=False, **asked)
+    arguments = {"service_id": service_id, "as_of": as_of.isoformat(), "basis": "as_known" if is_past else ""}
+    known = await visit.ask("get_metrics", shown=True, drawn=False, **arguments)
     omitted = {name: count for name, count in known.members["omitted"].items() if count}
     return {"metrics": _with_definitions(known.rows), "omitted": omitted, "is_past": is_past}
 
@@ -291,8 +291,8 @@ async def companies(visit: Visit) -> View:
     if visit.given("q"):
         address = visit.address("/search", q=visit.given("q"), country=visit.given("country"))
         return View("", "", {}, redirect=address)
-    asked = visit.passed_on("country", "exchange", "as_of", "cursor")
-    result = await visit.ask("list_issuers", **asked)
+    arguments = visit.passed_on("country", "exchange", "as_of", "cursor")
+    result = await visit.ask("list_issuers", **arguments)
     context = {
         "rows": result.rows,
         "next_cursor": result.next_cursor,
@@ -340,10 +340,10 @@ async def _chosen(visit: Visit, service_id: str, item: str, every: list[Row]) ->
 
     If none was known that day, the figure that became known first. No later filing changes either choice.
     """
-    asked = {name: visit.given(name) for name in _IDENTITY if visit.given(name)}
+    chosen = {name: visit.given(name) for name in _IDENTITY if visit.given(name)}
 
     def is_requested(row: Row) -> bool:
-        return all(row[name] == text for name, text in asked.items())
+        return all(row[name] == text for name, text in chosen.items())
 
     day = visit.day().isoformat()
     known = await visit.ask(
@@ -383,12 +383,12 @@ _FILTERS = ("country", "service_id", "line_item", "since", "until", "min_change"
 @page("/restatements", *_FILTERS, "cursor")
 async def restatements(visit: Visit) -> View:
     """A list of restatements, filtered by country, company, line item, days and size."""
-    asked = visit.passed_on(*_FILTERS, "cursor")
-    result = await visit.ask("get_restatements", **asked, limit=visit.most_rows(_MOST_SHOWN))
+    arguments = visit.passed_on(*_FILTERS, "cursor")
+    result = await visit.ask("get_restatements", **arguments, limit=visit.most_rows(_MOST_SHOWN))
     context = {
         "rows": result.rows,
         "next_cursor": result.next_cursor,
         "countries": await data.issuer_countries(visit),
-        "feed": visit.address("/feeds/restatements.atom", **{name: asked[name] for name in _FILTERS}),
+        "feed": visit.address("/feeds/restatements.atom", **{name: arguments[name] for name in _FILTERS}),
     }
     return View("restatements.html", visit.language.text("Restatements"), context)

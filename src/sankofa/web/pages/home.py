@@ -148,8 +148,8 @@ async def _economy(visit: Visit, series: str) -> dict[str, Any] | None:
 
 
 async def _values(visit: Visit, series: str, day: date, of: str | None = None) -> Any:
-    asked = {"series": series, "as_of": day.isoformat(), "from": of, "to": of}
-    return await visit.ask("get_macro", shown=False, drawn=False, **asked)
+    arguments = {"series": series, "as_of": day.isoformat(), "from": of, "to": of}
+    return await visit.ask("get_macro", shown=False, drawn=False, **arguments)
 
 
 _ADDRESSES = {"organisation": "/company/", "series": "/macro/series/", "indicator": "/macro/indicator/"}
@@ -163,8 +163,12 @@ async def search(visit: Visit) -> View:
     words = visit.given("q").strip()
     context: dict[str, Any] = {"words": words, "found": [], "tenders": []}
     if words:
-        place = _country_called(visit, words)
-        context["place"] = place if place and await data.coverage(visit, place, shown=False) else None
+        named_country = _country_called(visit, words)
+        context["place"] = (
+            named_country
+            if named_country and await data.coverage(visit, named_country, shown=False)
+            else None
+        )
         result = await visit.ask("search", q=words, country=visit.given("country"))
         context["found"] = hits = [
             row | {"address": await _address(visit, row), "kind": await _kind(visit, row)}
@@ -364,11 +368,11 @@ async def _country(visit: Visit, name: str, indicator: str, as_of: date) -> Subj
     if code is None:
         return None
     if as_of < visit.today:
-        asked: dict[str, Any] = {"series": f"WDI:{indicator}:{alpha3_of()[code]}"}
-        asked |= {"as_of": as_of.isoformat(), "limit": visit.most_rows(200)}
+        arguments: dict[str, Any] = {"series": f"WDI:{indicator}:{alpha3_of()[code]}"}
+        arguments |= {"as_of": as_of.isoformat(), "limit": visit.most_rows(200)}
         rows = []
         with suppress(NotFound):
-            rows = (await visit.ask("get_macro", **asked)).rows[::-1]
+            rows = (await visit.ask("get_macro", **arguments)).rows[::-1]
         years = [(int(row["date"][:4]), Decimal(row["value"])) for row in rows if row["value"] is not None]
     else:
         rows = await data.annual_values(visit, code, indicator, shown=True)

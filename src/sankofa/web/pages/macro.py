@@ -84,8 +84,8 @@ def _prefix(visit: Visit, key: str, name: str, country: str | None) -> str:
 async def _values(
     visit: Visit, key: str, day: date, *, shown: bool = False, most: int = _MOST_VALUES, **span: Any
 ) -> list[Row]:
-    asked = {"series": key, "as_of": day.isoformat(), "limit": visit.most_rows(most), **span}
-    result = await visit.ask("get_macro", shown=shown, drawn=True, **asked)
+    arguments = {"series": key, "as_of": day.isoformat(), "limit": visit.most_rows(most), **span}
+    result = await visit.ask("get_macro", shown=shown, drawn=True, **arguments)
     return result.rows
 
 
@@ -308,10 +308,10 @@ def _by_subject(rows: Iterable[Row]) -> dict[str, list[Row]]:
 def _subject(row: Row) -> str:
     """The heading whose word comes first in a name; World Bank codes do not give one."""
     name = (row["name"] or row["series"]).lower()
-    places = [
+    positions = [
         (name.find(word), subject) for subject, words in _SUBJECTS.items() for word in words if word in name
     ]
-    return min(places)[1] if places else _OTHERS
+    return min(positions)[1] if positions else _OTHERS
 
 
 def _entries(rows: Iterable[Row]) -> list[dict[str, Any]]:

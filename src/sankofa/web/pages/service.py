@@ -186,16 +186,18 @@ async def endpoint(visit: Visit) -> View:
     }
     with suppress(Problem):
         examples |= await _examples(visit)
-    given = {
+    example_of = {
         name: examples[name]
         for name, one in operation.parameters.items()
         if one.required or one.in_path or name in _ONE_OF_SEVERAL
     }
     path = operation.path
     for name in operation.parameters.keys() - operation.query.keys():
-        path = path.replace(f"{{{name}}}", given[name])
-    context |= {"e": operation, "fields": _fields(operation), "given": given}
-    context["call"] = _address(path, {name: given[name] for name in operation.query if name in given})
+        path = path.replace(f"{{{name}}}", example_of[name])
+    context |= {"e": operation, "fields": _fields(operation), "given": example_of}
+    context["call"] = _address(
+        path, {name: example_of[name] for name in operation.query if name in example_of}
+    )
     return View("endpoint.html", operation.path, context)
 
 
@@ -215,8 +217,8 @@ async def _examples(visit: Visit) -> dict[str, str]:
         issuer = max(issuers, key=lambda row: row["fact_count"])
         examples |= dict.fromkeys(("service_id", "entity_id", "subject"), issuer["service_id"])
         examples |= {"q": issuer["legal_name"] or issuer["service_id"]}
-        asked = {"service_id": issuer["service_id"], "line_items": "revenue", "period_type": "FY"}
-        for row in await ask_rows(call, "get_fundamentals", asked):
+        arguments = {"service_id": issuer["service_id"], "line_items": "revenue", "period_type": "FY"}
+        for row in await ask_rows(call, "get_fundamentals", arguments):
             examples |= {"record_ref": row["record_ref"], "period": str(row["fiscal_year"])}
             examples |= {"value": str(row["value_reported"])}
         for row in await ask_rows(call, "get_crosswalk", {"service_id": issuer["service_id"]}):

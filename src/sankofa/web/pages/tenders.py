@@ -55,22 +55,22 @@ async def tenders(visit: Visit) -> View:
     """One page of releases, newest first, or of processes in another order; and what closes this week."""
     countries = await data.tender_countries(visit)
     country = visit.given("country", countries[0] if countries else "ZA")
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "country": country,
         "query": visit.given("q"),
         "buyer_query": visit.given("buyer"),
     }
-    asked |= visit.passed_on(*_FILTERS)
+    arguments |= visit.passed_on(*_FILTERS)
     sort = visit.chosen("sort", _SORTS)
     narrowed = any(visit.given(name) for name in ("q", "buyer", "cursor", "page", *_FILTERS))
     context: dict[str, Any] = {"next_cursor": None, "next_page": None, "cut": False}
     if sort == _SORTS[0]:
         result = await visit.ask(
-            "search_tenders", shown=True, **asked, cursor=visit.given("cursor"), limit=visit.limit()
+            "search_tenders", shown=True, **arguments, cursor=visit.given("cursor"), limit=visit.limit()
         )
         rows, context["next_cursor"] = result.rows, result.next_cursor
     else:
-        rows, context["cut"] = await _sorted(visit, asked, sort)
+        rows, context["cut"] = await _sorted(visit, arguments, sort)
         number = visit.page_number(_PAGES_SORTED * _SORTED_AT_ONCE)
         first = number * _SORTED_ON_A_PAGE
         if len(rows) > first + _SORTED_ON_A_PAGE:
@@ -87,15 +87,15 @@ async def tenders(visit: Visit) -> View:
     return View("tenders.html", visit.language.text("Tenders"), context)
 
 
-async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[list[Row], bool]:
+async def _sorted(visit: Visit, arguments: Mapping[str, Any], sort: str) -> tuple[list[Row], bool]:
     """The processes that match, each by its newest matching release, in an order; and whether there are more.
 
     By closing date: open processes, soonest first, then closed ones, latest first. Missing values come last.
     """
     today = visit.today.isoformat()
-    questions = [dict(asked)]
+    questions = [dict(arguments)]
     if sort == "closing":  # in a long list, open processes may be far behind the newest releases
-        questions.insert(0, {**asked, "closing_from": max(today, str(asked["closing_from"]))})
+        questions.insert(0, {**arguments, "closing_from": max(today, str(arguments["closing_from"]))})
     processes: dict[str, Row] = {}
     cut = False
     for number, narrowed in enumerate(questions):
@@ -103,7 +103,7 @@ async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[li
         for row in rows:
             processes.setdefault(row["ocid"], row)
 
-    def place(row: Row) -> tuple[Any, ...]:
+    def sort_key(row: Row) -> tuple[Any, ...]:
         if sort == "value":
             return row["value_amount"] is None, -(row["value_amount"] or 0), row["ocid"]
         closing = row["closing_date"] or ""
@@ -111,13 +111,15 @@ async def _sorted(visit: Visit, asked: Mapping[str, Any], sort: str) -> tuple[li
         day = date.fromisoformat(closing[:10]).toordinal() if closing else 0
         return not is_open, day if is_open else -day, row["ocid"]
 
-    return sorted(processes.values(), key=place), cut
+    return sorted(processes.values(), key=sort_key), cut
 
 
-async def _newest_matching(visit: Visit, asked: Mapping[str, Any], *, shown: bool) -> tuple[list[Row], bool]:
+async def _newest_matching(
+    visit: Visit, arguments: Mapping[str, Any], *, shown: bool
+) -> tuple[list[Row], bool]:
     """The newest matching releases, as many as a page sorts, and whether there are more."""
-    asked = {**asked, "detail": "compact", "limit": visit.most_rows(_SORTED_AT_ONCE)}
-    rows, more = await visit.ask_pages("search_tenders", _PAGES_SORTED, shown=shown, **asked)
+    arguments = {**arguments, "detail": "compact", "limit": visit.most_rows(_SORTED_AT_ONCE)}
+    rows, more = await visit.ask_pages("search_tenders", _PAGES_SORTED, shown=shown, **arguments)
     visit.cuts.clear()  # more than the first answer is read, and the page says where that ends
     return rows, more
 
@@ -142,8 +144,8 @@ async def _closing(visit: Visit, country: str) -> list[dict[str, Any]]:
 
 async def _newest(visit: Visit, row: Row) -> Row:
     """The newest release of a process, which may have moved its closing day."""
-    asked = {"country": row["country"], "ocid": row["ocid"], "detail": "compact", "limit": "1"}
-    return (await visit.ask("search_tenders", shown=False, drawn=False, **asked)).first
+    arguments = {"country": row["country"], "ocid": row["ocid"], "detail": "compact", "limit": "1"}
+    return (await visit.ask("search_tenders", shown=False, drawn=False, **arguments)).first
 
 
 def listed(visit: Visit, row: Row) -> dict[str, Any]:
@@ -284,13 +286,13 @@ def _names(organisations: list[Row] | None, names: Mapping[str, str | None]) -> 
 
 async def _releases(visit: Visit, country: str, ocid: str, to: str) -> tuple[list[Row], bool]:
     """The releases of a process, newest first, and whether there are more than fit on a page."""
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "country": country,
         "ocid": ocid,
         "to": to,
         "limit": visit.most_rows(_RELEASES_AT_ONCE),
     }
-    return await visit.ask_pages("search_tenders", _PAGES_READ, **asked)
+    return await visit.ask_pages("search_tenders", _PAGES_READ, **arguments)
 
 
 def _changes(before: Row, after: Row) -> list[FieldChange]:
@@ -322,8 +324,8 @@ _ROLES: Final = ("buyer", "supplier", "tenderer", "procuringEntity")
 @page("/parties", "country", "role", "cursor", "limit")
 async def parties(visit: Visit) -> View:
     """Most releases first. Only organisations are listed."""
-    asked = visit.passed_on("country", "role", "cursor") | {"limit": visit.limit()}
-    result = await visit.ask("get_resolved_parties", **asked)
+    arguments = visit.passed_on("country", "role", "cursor") | {"limit": visit.limit()}
+    result = await visit.ask("get_resolved_parties", **arguments)
     context = {
         "rows": result.rows,
         "countries": await data.tender_countries(visit),
@@ -391,15 +393,15 @@ async def _party(visit: Visit, role: str) -> View:
 
 async def _latest(visit: Visit, role: str, country: str, name: str) -> tuple[list[Row], bool]:
     """The latest release of each process that names the party, newest first, and whether there are more."""
-    asked: dict[str, Any] = {"country": country, role: name, "limit": visit.most_rows(_PARTY_RELEASES)}
-    releases, more = await visit.ask_pages("search_tenders", _PARTY_PAGES, **asked)
+    arguments: dict[str, Any] = {"country": country, role: name, "limit": visit.most_rows(_PARTY_RELEASES)}
+    releases, more = await visit.ask_pages("search_tenders", _PARTY_PAGES, **arguments)
     processes: dict[str, Row] = {}
     for row in releases:
         processes.setdefault(row["ocid"], row)
     visit.cuts.clear()  # more than the first answer is read, and the page says where that ends
     for ocid in list(processes)[:_MOST_PROCESSES]:
-        asked = {"country": country, "ocid": ocid, "limit": visit.most_rows(1)}
-        own = await visit.ask("search_tenders", shown=False, drawn=False, **asked)
+        arguments = {"country": country, "ocid": ocid, "limit": visit.most_rows(1)}
+        own = await visit.ask("search_tenders", shown=False, drawn=False, **arguments)
         processes[ocid] = own.first
     return list(processes.values()), more
 
@@ -412,10 +414,10 @@ async def _identity(
         return next((row["buyer_service_id"] for row in processes if row["buyer_service_id"]), None), set()
     if not (name.startswith("DC") and len(name) == 26):
         return None, {name.casefold()}
-    seen = await visit.ask(
+    resolved = await visit.ask(
         "get_resolved_parties", shown=False, drawn=False, service_id=name, country=country, role=role
     )
-    return name, {row["name"].casefold() for row in seen.rows}
+    return name, {row["name"].casefold() for row in resolved.rows}
 
 
 def spends(row: Row, role: str, names: set[str]) -> Iterator[Spend]:

@@ -89,10 +89,10 @@ class _FirstDays:
                 )
                 for day, own in changes
             ]
-            kept = [one for n, one in enumerate(rows) if not n or one[1:] != rows[n - 1][1:]]
-            if len(kept) > 1 or kept[0][2]:
+            distinct = [one for n, one in enumerate(rows) if not n or one[1:] != rows[n - 1][1:]]
+            if len(distinct) > 1 or distinct[0][2]:
                 self.dated.append(number)
-                self.states[entity.service_id] = _write(kept)
+                self.states[entity.service_id] = _write(distinct)
 
 
 def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity]]:
@@ -292,7 +292,7 @@ _write = msgspec.msgpack.Encoder().encode
 def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     """Ordered by id_type (the free ones first), scheme and value."""
     for entity in some:
-        held = sorted(
+        owned = sorted(
             ((stored_identifier(claim.identifier), claim) for claim in (*entity.claims, *entity.past)),
             key=lambda pair: (keys.ID_TYPES.index(pair[0].id_type), pair[0].scheme or "", pair[0].value),
         )
@@ -305,7 +305,7 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
                     modes=keys.FREE if identifier.id_type in FREE_ID_TYPES else keys.PAID,
                     tag=keys.ID_TYPES.index(identifier.id_type),
                 )
-                for identifier, claim in held
+                for identifier, claim in owned
             ],
             entity.aliases,
         )

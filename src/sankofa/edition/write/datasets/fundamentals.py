@@ -30,11 +30,7 @@ import msgspec
 from sankofa.derive.issuers import Issuer, item_of, statement_figures
 from sankofa.edition.format import keys
 from sankofa.edition.format.columns import extra_column
-from sankofa.edition.format.issuer_pages import (
-    COMPANY_FACTS,
-    CompanyConcept,
-    company_facts,
-)
+from sankofa.edition.format.issuer_pages import COMPANY_FACTS, CompanyConcept, company_facts
 from sankofa.edition.format.row_blocks import Entry, pack_pair
 from sankofa.edition.format.visibility import AS_KNOWN, KIND_MODES
 from sankofa.edition.write.context import BuildContext
@@ -170,14 +166,14 @@ def _made_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item
 def _row_entries(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity) -> Iterator[Entry]:
     """The row for each stretch of days; it names its successor from the day that was known."""
     for sight in visibilities(vintage):
-        shown = row
+        visible_row = row
         if sight.tells_successor and vintage.successor is not None:
-            shown = msgspec.structs.replace(
+            visible_row = msgspec.structs.replace(
                 row,
                 superseded_at=_day(vintage.successor.available),
                 superseding_record_ref=_record_ref(identity, vintage.successor),
             )
-        yield Entry(wire.encode(shown), sight.first, sight.until, sight.modes, TAGS[row.period_type])
+        yield Entry(wire.encode(visible_row), sight.first, sight.until, sight.modes, TAGS[row.period_type])
 
 
 def _provenance_id(row: FundamentalsRow) -> str:
@@ -254,7 +250,7 @@ provenance_table("af-fund-fact", FUND)
 
 
 _read_statements = msgspec.msgpack.Decoder(list[PreparedRows]).decode
-_PLACE = {item: place for place, item in enumerate(LINE_ITEMS)}
+_POSITION = {item: place for place, item in enumerate(LINE_ITEMS)}
 _MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in LINE_ITEMS}
 
 
@@ -294,7 +290,7 @@ def _statement_entries(issuer: Issuer) -> list[Entry]:
         encoded = b'%b,"alternatives":%d,"sign_turned":%b}' % (wire.encode(row)[:-1], one.alternatives, marks)
         tag = TAGS[row.period_type]
         entry = Entry(encoded, one.first, one.until, _MODES[one.line_item], tag)
-        order = (-ordinal(one.identity[2]), row.period_type, _PLACE[one.line_item], one.first)
+        order = (-ordinal(one.identity[2]), row.period_type, _POSITION[one.line_item], one.first)
         ordered.append((order, entry))
     ordered.sort(key=lambda pair: pair[0])
     return [entry for _, entry in ordered]
@@ -303,7 +299,7 @@ def _statement_entries(issuer: Issuer) -> list[Entry]:
 _read_days = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 """Days with their rows, compressed; or rows with their first day."""
 _EVERY_MODE = Entry(b"").modes
-_Seen = tuple[int, int, int]
+_VisibleDays = tuple[int, int, int]
 """The days [first, until) on which a row is in a list, and the modes that see it."""
 
 
@@ -366,7 +362,7 @@ def restatement_lists(context: BuildContext) -> Building:
 
     A locked view uses AS_KNOWN and lists an organisation under its country of that day.
     """
-    listed: defaultdict[str, defaultdict[tuple[int, str, bytes], list[_Seen]]]
+    listed: defaultdict[str, defaultdict[tuple[int, str, bytes], list[_VisibleDays]]]
     listed = defaultdict(lambda: defaultdict(list))
     years: set[int] = set()
     for entity in context.entities:
@@ -382,18 +378,20 @@ def restatement_lists(context: BuildContext) -> Building:
         for day, packed in _read_days(part):
             year = date.fromordinal(day).year
             years.add(year)
-            for country, seen in (one for one in lists if one[0] or one is lists[0]):
-                listed[keys.restatement_list(country, year)][-day, entity.service_id, packed].append(seen)
+            for country, visible in (one for one in lists if one[0] or one is lists[0]):
+                listed[keys.restatement_list(country, year)][-day, entity.service_id, packed].append(visible)
     for key in sorted(listed):
         rows = sorted(listed[key].items())
-        yield KeyRows(key, (entry for (*_, packed), seen in rows for entry in _unpacked(packed, seen)))
+        yield KeyRows(key, (entry for (*_, packed), visible in rows for entry in _unpacked(packed, visible)))
     return Outcome(manifest_extras={"restatement_years": sorted(years)})
 
 
-def _unpacked(packed: bytes, seen: Sequence[_Seen] = ((0, FOREVER, _EVERY_MODE),)) -> Iterator[Entry]:
+def _unpacked(
+    packed: bytes, visible: Sequence[_VisibleDays] = ((0, FOREVER, _EVERY_MODE),)
+) -> Iterator[Entry]:
     """The rows in order; a row that modes see on different days comes once per mode."""
     for first, row in _read_days(zlib.decompress(packed)):
-        for since, until, modes in seen:
+        for since, until, modes in visible:
             if first < until:
                 yield Entry(row, max(first, since), until, modes)
 

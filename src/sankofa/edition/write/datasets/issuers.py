@@ -58,8 +58,8 @@ def _derived_rows(issuer: Issuer) -> bytes:
     for vintages in issuer.vintages.values():
         for vintage in vintages:
             known[vintage.known_from].append(vintage)
-            if seen := in_force(vintage):
-                first_day, until = seen
+            if days := in_force(vintage):
+                first_day, until = days
                 changes[first_day] += 1
                 if until != FOREVER:
                     changes[until] -= 1
@@ -150,11 +150,11 @@ def issuer_lists(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows
 def _spells(locations: Sequence[DatedLocation]) -> Iterator[tuple[str, int, int]]:
     """The keys that an issuer is listed under, each with its days."""
     since: dict[str, int] = {}
-    for place in locations:
-        day = ordinal(place.day) if place is not locations[0] else 0  # as shown by its earlier row
-        keys = {listed_under(None, exchange) for exchange in place.exchanges}
-        if place.country:
-            keys |= {listed_under(place.country, exchange) for exchange in (None, *place.exchanges)}
+    for location in locations:
+        day = ordinal(location.day) if location is not locations[0] else 0  # as shown by its earlier row
+        keys = {listed_under(None, exchange) for exchange in location.exchanges}
+        if location.country:
+            keys |= {listed_under(location.country, exchange) for exchange in (None, *location.exchanges)}
         yield from ((key, since.pop(key), day) for key in [*since] if key not in keys)
         for key in keys:
             since.setdefault(key, day)

@@ -46,10 +46,10 @@ def _declare(
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
         word_counts: defaultdict[str, bytearray] = defaultdict(bytearray)
         vocabulary: set[str] = set()
-        left = _countries_left(context) if index is keys.ORGANISATIONS else {}
+        former = _former_countries(context) if index is keys.ORGANISATIONS else {}
         for number, record in enumerate(records(context, *built)):
             own = set(chain.from_iterable(record.words))
-            scopes = [*([record.country] if record.country else ()), *left.get(number, ())]
+            scopes = [*([record.country] if record.country else ()), *former.get(number, ())]
             count = _word_count(record) if index.in_order_of_ids else 0
             vocabulary |= own
             for key in chain(own, (f"{scope}|{word}" for scope in scopes for word in own)):
@@ -76,12 +76,12 @@ def _declare(
 
     @dataset(index.beginnings, None, needs=(index.words,), reads=())
     def beginnings(context: BuildContext, counts: Built[dict[str, int]]) -> Iterator[KeyRows]:
-        begun: defaultdict[str, list[str]] = defaultdict(list)
+        by_letters: defaultdict[str, list[str]] = defaultdict(list)
         for word in sorted(counts.result, key=lambda word: (-counts.result[word], word)):
             if len(word) >= keys.LETTERS:
-                begun[word[: keys.LETTERS]].append(word)
-        for letters in sorted(begun):
-            yield KeyRows(letters, [Entry(" ".join(begun[letters]).encode())])
+                by_letters[word[: keys.LETTERS]].append(word)
+        for letters in sorted(by_letters):
+            yield KeyRows(letters, [Entry(" ".join(by_letters[letters]).encode())])
 
 
 def _pack_words(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
@@ -101,14 +101,14 @@ def _organisations(context: BuildContext) -> Iterator[keys.SearchRecord]:
     return map(_organisation, context.entities)
 
 
-def _countries_left(context: BuildContext) -> dict[int, list[str]]:
+def _former_countries(context: BuildContext) -> dict[int, list[str]]:
     """The scopes of the countries that earlier records name, by the number of the organisation."""
-    left = {}
+    scopes = {}
     for number, entity in enumerate(context.entities):
         profiles = [one.profile for one in (*entity.statements, *entity.earlier)]
         if other := {p.country for p in profiles if p.country} - {entity.country}:
-            left[number] = [keys.former_scope(country) for country in sorted(other)]
-    return left
+            scopes[number] = [keys.former_scope(country) for country in sorted(other)]
+    return scopes
 
 
 def _organisation(entity: Entity) -> keys.SearchRecord:
@@ -116,8 +116,8 @@ def _organisation(entity: Entity) -> keys.SearchRecord:
     others = {n for p in profiles for n in (p.legal_name, *p.other_names) if n} - {entity.legal_name}
     names = [name for name in (entity.legal_name, *sorted(others)) if name]
     # In one order, whichever of them ended later.
-    held = sorted({claim.identifier for claim in (*entity.claims, *entity.past)})
-    tickers = (stored_identifier(one) for one in held if one.startswith("ticker:"))
+    identifiers = sorted({claim.identifier for claim in (*entity.claims, *entity.past)})
+    tickers = (stored_identifier(one) for one in identifiers if one.startswith("ticker:"))
     return keys.SearchRecord(
         entity.service_id,
         entity.country,

@@ -64,8 +64,8 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
         if not counted.count:  # known of a country that the issuer left
             continue
         row = Entry(wire.encode(_coverage_row(context, key, counted, captures[key.source_id])))
-        for asked in set(product((key.country, ""), (key.sku, ""))):
-            keyed[keys.coverage_key(*asked)].append(row)
+        for pair in set(product((key.country, ""), (key.sku, ""))):
+            keyed[keys.coverage_key(*pair)].append(row)
     for name in sorted({*keyed, keys.coverage_key(None, None)}):
         yield KeyRows(name, keyed[name])
     return Outcome(tally)

@@ -288,24 +288,24 @@ class _Sightings:
 
 @dataset("tender_party", TenderPartyRow, needs=(keys.TENDERS,), reads=())
 def parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
-    seen: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
+    sightings: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
     for country in context.tenders.countries:
         for tender in context.tenders.of(country):
             for party, roles in tender.parties:
                 for role in roles:
-                    seen[party, role].see(tender)
-    ordered = sorted(seen, key=lambda k: (-seen[k].count, k[0].name, k[1], *k[0][1:4]))
+                    sightings[party, role].see(tender)
+    ordered = sorted(sightings, key=lambda k: (-sightings[k].count, k[0].name, k[1], *k[0][1:4]))
     aliases = {entity.service_id: entity.aliases for entity in context.entities}
-    asked: defaultdict[str, list[tuple[Resolved, str]]] = defaultdict(list)
+    by_question: defaultdict[str, list[tuple[Resolved, str]]] = defaultdict(list)
     for key in ordered:
         party, role = key
-        for place in {None, party.country or None}:
-            asked[keys.party_key(place)].append(key)
-            asked[keys.party_key(place, role)].append(key)
+        for of_country in {None, party.country or None}:
+            by_question[keys.party_key(of_country)].append(key)
+            by_question[keys.party_key(of_country, role)].append(key)
         if party.match.service_id:
-            asked[keys.party_key(service_id=party.match.service_id)].append(key)
-    for question in sorted(asked):
-        rows = (Entry(wire.encode(_party(context, *key, seen[key]))) for key in asked[question])
+            by_question[keys.party_key(service_id=party.match.service_id)].append(key)
+    for question in sorted(by_question):
+        rows = (Entry(wire.encode(_party(context, *key, sightings[key]))) for key in by_question[question])
         yield KeyRows(question, rows, aliases.get(question, ()))
 
 
