@@ -1,4 +1,4 @@
-"""How long a node takes to serve a change, and how much of the edition it pulls.
+"""The time until a node serves a change, and the share of the edition that it pulls.
 
     python -m bench.follow [--scale small|300k|3m] [--share 0.001]
 

@@ -1,4 +1,4 @@
-"""How long one request keeps every other waiting: the longest hold of the event loop, operation by operation.
+"""The longest time that each operation blocks the event loop, and so every other request.
 
     python -m bench.loop [--rounds 5] [--fresh] [FILE]
 

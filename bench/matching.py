@@ -34,7 +34,7 @@ from sankofa.settings import Settings
 SHARED = ROOT.parent / "shared"
 THRESHOLD = Settings().match_threshold / 100
 Records = dict[str, tuple[str, str]]
-"""By LEI, the country and the name."""
+"""The country and the name of each LEI."""
 
 
 class Score(NamedTuple):

@@ -1,4 +1,4 @@
-"""How long after `sankofa serve` the first answer comes.
+"""The time from `sankofa serve` to the first answer.
 
     python -m bench.start [--scale small|300k|3m|7m] [--rounds 5]
 

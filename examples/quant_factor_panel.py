@@ -21,7 +21,7 @@ REBALANCED = [date(year, 6, 30) for year in (2012, 2015, 2018, 2021)]
 def reported(client: Client) -> pl.DataFrame:
     """Revenue and profit of full years as first filed, each with its provenance."""
     frames = []
-    # everybody who was ever there: a universe of today's survivors would flatter every factor
+    # every issuer that ever reported: a universe of today's survivors would flatter every factor
     for issuer in client.list_issuers(all=True):
         name = issuer["legal_name"] or issuer["service_id"]
         answer = client.columns.get_fundamentals(
@@ -30,7 +30,7 @@ def reported(client: Client) -> pl.DataFrame:
         frame = answer.to_polars().filter(pl.col("line_item").is_in(FIGURES))
         if answer.truncated:
             print(f"{name}: the first {answer.count} rows only, on the sample tier")
-        # asked today, a row also tells when it was superseded, which nobody knew on the days of the panel
+        # today a row also says when it was superseded, which was unknown on the days of the panel
         frame = frame.drop("superseded_at", "superseding_record_ref")
         frames.append(frame.with_columns(issuer=pl.lit(name)))
     return pl.concat(frames)
@@ -41,7 +41,7 @@ def panel_on(facts: pl.DataFrame, day: date) -> pl.DataFrame:
     public = facts.filter(pl.col("available_at") <= day)
     look_ahead_check(public, day)  # raises LookAhead if the line above is forgotten
     years = (
-        # several concepts of a source may stand for one line item: the first one served counts
+        # several concepts of a source may have one line item: the first one served counts
         public.unique(["issuer", "period_end", "line_item"], keep="first", maintain_order=True)
         .pivot(on="line_item", on_columns=FIGURES, index=["issuer", "period_end"], values="value_reported")
         .drop_nulls()

@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from decimal import Decimal
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import parse_qsl
 
 import httpx
 
@@ -38,6 +41,7 @@ __all__ = [
 
 COMMAND = Path(sys.executable).with_name("sankofa")
 COMMANDS = Commands()
+_EXACT = partial(json.loads, parse_int=Decimal, parse_float=Decimal)
 atexit.register(COMMANDS.close)
 
 
@@ -61,7 +65,7 @@ def publish_files(home: Path, *files: tuple[str, str | Path], **settings: str) -
 
 
 def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
-    """What `sankofa keys create` prints, without starting a process: the tests create hundreds of keys."""
+    """The output of `sankofa keys create`, without a process: the tests create hundreds of keys."""
     _assert_own(home)
     options_ = create.make_context("create", ["--tier", tier, *options]).params
     arguments = [options_[name] for name in ("tier", "label", "per_minute", "per_month", "expires")]
@@ -163,16 +167,38 @@ class LiveServer:
 
     def body(self, path: str, key: str | None = None, **query: object) -> dict[str, Any]:
         """The body of a successful answer; parameters by name, `from_` for `from`."""
+        return self._checked(path, key, query, json.loads)
+
+    def exact(self, path: str, key: str | None = None, **query: object) -> dict[str, Any]:
+        """Like `body`; every number is a Decimal with the digits of the answer."""
+        return self._checked(path, key, query, _EXACT)
+
+    def _checked(
+        self, path: str, key: str | None, query: Mapping[str, object], parse: Callable[[str], Any]
+    ) -> dict[str, Any]:
         parameters = {name.rstrip("_"): str(value) for name, value in query.items() if value is not None}
         fields = {} if key is None else {"X-API-Key": key}
         answer = self.http.get(path, params=parameters or None, headers=fields)
         assert answer.status_code == 200, answer.text
-        body: dict[str, Any] = answer.json()
-        assert "data" not in body or body["count"] == len(body["data"])
+        body: dict[str, Any] = parse(answer.text)
+        rows = body.get("data", body.get("observations"))
+        assert not isinstance(rows, list) or body["count"] == len(rows)
         return body
 
     def rows(self, path: str, key: str | None = None, **query: object) -> list[dict[str, Any]]:
         return list(self.body(path, key, **query)["data"])
+
+    def pages(self, path: str, key: str | None = None, **query: object) -> Iterator[dict[str, Any]]:
+        """The bodies of all pages of a list, by their cursors."""
+        path, _, text = path.partition("?")
+        query = dict(parse_qsl(text)) | query
+        while True:
+            page = self.body(path, key, **query)
+            assert page["truncated"] is (page["next_cursor"] is not None)
+            yield page
+            if not page["truncated"]:
+                return
+            query["cursor"] = page["next_cursor"]
 
     def call(self, tool: str, key: str, arguments: Mapping[str, object]) -> dict[str, Any]:
         """The result of a tool, as a client gets it."""

@@ -96,7 +96,7 @@ class Stopwatch:
 
     def __exit__(self, *_: object) -> None:
         self.elapsed = time.monotonic() - self._began
-        """By the clock on the wall."""
+        """Elapsed real time."""
         self.seconds = self.elapsed - (_TICKER.end() - self._late)
         """Without the time for which this process was not let to run."""
 

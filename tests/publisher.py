@@ -40,7 +40,7 @@ class Publisher:
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.documents: dict[str, Document] = {}
         self.faults: dict[str, list[Fault]] = {}
-        """By path, what goes wrong with the next requests, one after another."""
+        """The faults of the next requests of each path, one after another."""
         self.received: list[ReceivedRequest] = []
         publisher = self
 

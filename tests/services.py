@@ -336,7 +336,7 @@ def required_redis() -> str:
 
 
 _FIRST, _LAST = 10_000, 32_000
-"""Below those that the kernel gives to outgoing connections, one of which could take a port meanwhile."""
+"""Below the ports of outgoing connections, so that none of them can occupy a port of a test."""
 _SHARES = 10
 """Each test worker has a share of them, the last is for who is none. A server lets another listen on its port
 beside it, as its own workers do: two tests that were given the same one would get each other's answers."""

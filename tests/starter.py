@@ -28,7 +28,7 @@ _DEVALUATION = ("2024-02-2", "2024-04")
 _RATES_OF = (*_SOME, "EG", "KE", "GH")
 """Every pair of them is a file of cross rates: all forty took half of the publication."""
 _ISSUERS = ("1172724", "1576914", "1067428")
-"""By the numbers that the SEC gives them: Gold Fields, MiX Telematics and AngloGold Ashanti."""
+"""The CIKs of Gold Fields, MiX Telematics and AngloGold Ashanti."""
 
 
 def publish_starter(folder: Path) -> None:

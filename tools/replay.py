@@ -1,7 +1,7 @@
 """Records what the service answers and compares two recordings, to prove that a change changed no answer.
 
     python -m tools.replay record before.sqlite      # with the code as it was
-    python -m tools.replay record after.sqlite       # with the code as it is
+    python -m tools.replay record after.sqlite       # with today's code
     python -m tools.replay compare before.sqlite after.sqlite
 
 A recording takes the sample world and, where there are any, real files through the command line, on files and
@@ -67,7 +67,7 @@ CORRECTION = (
 """Makes the second edition of the sample world differ from the first."""
 
 
-# A clock that stands still. Run as `replay.py at INSTANT COMMAND...`: the command line, at that instant.
+# A fixed clock. Run as `replay.py at INSTANT COMMAND...`: the command line, at that instant.
 
 
 class _Still(type):
@@ -82,7 +82,7 @@ def run_at(instant: str, arguments: list[str]) -> None:
 
     class Still(datetime, metaclass=_Still):
         def __new__(cls, *parts: Any, **keywords: Any) -> datetime:  # type: ignore[misc]
-            return datetime(*parts, **keywords)  # noqa: DTZ001 - as it is told
+            return datetime(*parts, **keywords)  # noqa: DTZ001 - the caller decides
 
         @classmethod
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
@@ -98,7 +98,7 @@ def run_at(instant: str, arguments: list[str]) -> None:
     command.load()()
 
 
-# A world is a data folder, filled by commands and asked over HTTP.
+# A world is a data folder that commands fill and HTTP requests read.
 
 
 class World:

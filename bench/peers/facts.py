@@ -40,7 +40,7 @@ def current_edition(home: Path) -> str:
 
 
 def sqlite_file(home: Path, service_ids: Sequence[str]) -> Path:
-    """The facts of the current edition; kept beside it."""
+    """The facts of the current edition, in a file beside it."""
     edition = current_edition(home)
     path = home / f"facts-{edition}.db"
     if path.exists():

@@ -59,8 +59,7 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("texts"))
     content = package(*(hostile_release(number, text) for number, text in enumerate(TEXTS)))
     desk.ingest("portal-za", "texts.json", content)
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 

@@ -34,7 +34,7 @@ SAMPLE_SOURCES = (
     ("sample-companyfacts", "companyfacts"),
 )
 SMALL_SOURCES = (("sample-lei", "lei"), ("sample-isin", "isin"), ("sample-tenders-ke", "tenders-ke"))
-"""For a test that publishes, whatever it is: the filings of the sample take most of the time."""
+"""For tests that need any edition: most of the time goes into the filings of the sample."""
 NOW = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
 BLOCKS = [(number, b"index %d" % number, b"rows %d " % number * 5000) for number in range(1, 8)]
 BLOCK_RANGES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "A", 6, 2)]

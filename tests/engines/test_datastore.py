@@ -13,12 +13,7 @@ import pytest
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import SettingsError
-from tests.engines.datastores import (
-    SMALL_SOURCES,
-    Engine,
-    fact_rows,
-    ingest_sample,
-)
+from tests.engines.datastores import SMALL_SOURCES, Engine, fact_rows, ingest_sample
 from tests.patience import PATIENCE
 
 TABLES = ("capture", "fact", "entity_record", "withheld")

@@ -1,4 +1,4 @@
-"""One suite for every datastore engine: editions are built, checked, switched, kept and removed."""
+"""Every datastore engine builds, checks, switches, stores and removes editions."""
 
 import pytest
 

@@ -70,7 +70,7 @@ def kinds(home: Path) -> list[list[Path]]:
 
 @contextmanager
 def served(home: Path) -> Iterator[LiveServer | None]:
-    """A server on it, or None if one line said why it does not start."""
+    """A server on it; None if it does not start, with a reason of one line."""
     live = LiveServer(home)
     try:
         live.start()

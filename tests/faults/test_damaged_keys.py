@@ -180,7 +180,7 @@ def test_any_flipped_bit_of_the_key_file_is_a_401_or_a_503_and_never_a_500(home:
                 (home / companion).unlink(missing_ok=True)
             (home / "keys.new").write_bytes(damaged)
             (home / "keys.new").replace(home / "keys")
-            # A key that nobody used before is looked up, so the other file is noticed.
+            # A key used for the first time is looked up, so the other file is noticed.
             assert status_from_anywhere(live, f"{good}{number}", number) in (401, 503)
             assert status_from_anywhere(live, revoked, number) in (401, 503)
             status = ask(live, good)[0]

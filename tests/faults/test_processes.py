@@ -1,4 +1,4 @@
-"""Workers that die, a full disk, and a server that is told to stop."""
+"""Workers that die, a full disk, and a server that gets a stop signal."""
 
 import resource
 import socket

@@ -1,4 +1,4 @@
-"""Publishers that answer byte by byte or never fail in time and delay nobody, and a stop still works."""
+"""Slow or silent publishers time out, delay no other source, and a stop signal still works."""
 
 import os
 import signal

@@ -41,7 +41,7 @@ RUN = re.compile("[^\x00-\x1f\x7f\N{REPLACEMENT CHARACTER}]{12,}")
 
 
 def somebody(number: int, script: str, chance: random.Random) -> Person:
-    """Two words in a script that are nobody's name; `zq` makes Latin ones unlike any word."""
+    """Two words in a script that are no real name; Latin ones begin with `zq`, like no word."""
     letters = SCRIPTS[script]
     words = ["".join(chance.choices(letters, k=7 + number % 3)) for _ in range(2)]
     if script.startswith("Latin"):

@@ -1,4 +1,4 @@
-"""The commands of a node, and what it holds after them."""
+"""The commands of a node, and its files after them."""
 
 import json
 from pathlib import Path

@@ -32,7 +32,7 @@ MODES = ("pushed", "folder")
 
 
 class Stores(NamedTuple):
-    """What the attacker has."""
+    """The stores and keys of the attacker."""
 
     folder: Path
 
@@ -97,7 +97,7 @@ def _rename_edition(home: Path, forged: str, honest: str) -> None:
 
 
 class Attack:
-    """Changes a store, as somebody might who can write to it and has no key that is trusted."""
+    """Changes a store like an attacker who can write to it but has no trusted key."""
 
     def __init__(self, store: Path, stores: Stores, mode: str, chance: Random) -> None:
         self._store = store
@@ -203,7 +203,7 @@ def follower(node: Path, store: Path, trusted: tuple[Verifier, ...]) -> tuple[Fo
 
 
 def served(node: Path, trusted: tuple[Verifier, ...]) -> tuple[str | None, dict[str, str]]:
-    """What a server of this node holds: the current edition, and the manifest of each edition that it
+    """The editions of a server of this node: the current edition, and the manifest of each edition that it
     would open, after every byte was compared.
     """
     store = FollowingStore(node, SqliteLedgers(node, SCHEMA), 1 << 20, trusted)

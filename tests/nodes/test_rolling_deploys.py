@@ -15,7 +15,7 @@ from tests.tampering import point_at
 
 
 def publish_by_a_newer_version(home: Path, edition: str) -> str:
-    """Publish an edition with a layout that nobody here reads, and make it current."""
+    """Publish an edition with an unknown layout, and make it current."""
     name = f"29991231T000000Z-{edition.split('-', 1)[1]}"
     folder = home / "editions" / name
     shutil.copytree(home / "editions" / edition, folder)

@@ -105,7 +105,7 @@ def report(
     scheme: str = "",
     identifier: str = LEI,
 ) -> str:
-    """The document. `before` comes before the root element."""
+    """The document, with `before` in front of the root element."""
     contexts = (
         _context("year", YEAR, "", scheme, identifier)
         + _context("end", YEAR_END, "", scheme, identifier)

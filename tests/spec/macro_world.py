@@ -2,11 +2,9 @@
 
 import csv
 import io
-import json
 import random
 from collections.abc import Iterator
 from datetime import date, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,13 +129,8 @@ def key(live: LiveServer) -> str:
 
 
 def ask(server: LiveServer, key: str, query: str = "") -> dict[str, Any]:
-    answer = server.get(f"/v1/macro?{query}", key)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = json.loads(answer.text, parse_int=Decimal, parse_float=Decimal)
-    assert body["count"] == len(body["data"])
-    return body
+    return server.exact(f"/v1/macro?{query}", key)
 
 
 def rows(server: LiveServer, key: str, query: str = "") -> list[dict[str, Any]]:
-    data: list[dict[str, Any]] = ask(server, key, query)["data"]
-    return data
+    return list(ask(server, key, query)["data"])

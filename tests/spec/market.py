@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.live import LiveServer, create_key, run
+from tests.live import LiveServer, create_key, run, succeed
 from tests.spec.register import COLUMNS, lei, record
 
 Json = dict[str, Any]
@@ -85,15 +85,18 @@ def package(*releases: Any, **fields: Any) -> Json:
 class Desk:
     """A data folder that takes files through the command line."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, more_sources: str = "", **settings: str) -> None:
         self.folder = folder
         self.home = folder / "home"
         self.settings = settings
         self.home.mkdir(parents=True)
-        (self.home / "sources.toml").write_text(SOURCES)
+        (self.home / "sources.toml").write_text(SOURCES + more_sources)
 
     def command(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return run(self.home, *arguments, **self.settings)
+
+    def succeed(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return succeed(self.home, *arguments, **self.settings)
 
     def write(self, name: str, content: Any) -> Path:
         """Write a file from bytes, text or a JSON value."""
@@ -105,17 +108,13 @@ class Desk:
 
     def ingest(self, source: str, name: str, content: Any, *options: str) -> dict[str, int]:
         """Ingest one file, which must have its format; returns the counts of the summary."""
-        done = self.command("ingest", *options, source, self.write(name, content))
-        assert done.returncode == 0, done.stderr + done.stdout
-        return counts(done.stdout)
+        return counts(self.succeed("ingest", *options, source, self.write(name, content)).stdout)
 
     def records(self, *rows: str) -> None:
         self.ingest("gleif-lei", f"lei-{time.monotonic_ns()}.csv", "\n".join([COLUMNS, *rows]) + "\n")
 
     def publish(self) -> str:
-        done = self.command("publish")
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()[-1].split()[2].rstrip(":")
+        return self.succeed("publish").stdout.splitlines()[-1].split()[2].rstrip(":")
 
     def rejects(self) -> list[Json]:
         """Everything rejected so far."""
@@ -129,6 +128,10 @@ class Desk:
     def serve(self, **settings: str) -> Iterator["PaidCaller"]:
         with LiveServer(self.home, workers=1, **self.settings, **settings) as server:
             yield PaidCaller(server, self.key())
+
+    def publish_and_serve(self, **settings: str) -> AbstractContextManager["PaidCaller"]:
+        self.publish()
+        return self.serve(**settings)
 
 
 def without_mark(ref: str) -> str:

@@ -20,7 +20,7 @@ COLUMNS = (
 
 
 def lei(stem: str) -> str:
-    """A well-formed LEI that nobody has."""
+    """A well-formed LEI without an owner."""
     body = f"9998{stem:0>14}"
     number = body + mod_97_10.calc_check_digits(body)
     return str(lei_numbers.validate(number))

@@ -218,50 +218,41 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
         words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
         country_code, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
         process = ("ocid", str(query["ocid"])) if "ocid" in query else ()
-        text_filters = (
-            "to",
-            "closing_from",
-            "closing_to",
-            "buyer",
-            "supplier",
-            "category",
-            "status",
-            "method",
-        )
-        narrowing = [(name, str(query[name])) for name in text_filters if name in query]
+        texts = ("to", "closing_from", "closing_to", "buyer", "supplier", "category", "status", "method")
+        narrowing = [(name, str(query[name])) for name in texts if name in query]
         if re.fullmatch(r"[0-9]{1,15}([.][0-9]{1,15})?", str(query.get("min_value", ""))):
             narrowing.append(("min_value", str(Decimal(str(query["min_value"])))))
         if "buyer_query" in query:
             narrowing.append(("buyer_query", str(query["buyer_query"])))
         return filters_digest(("tenders", country_code, day, words, *process, *narrowing)).encode() in inside
 
-    def value_of(name: str) -> str | None:
+    def text_of(name: str) -> str | None:
         return str(query[name]) if name in query else None
 
     def code(name: str) -> str | None:
-        text = value_of(name)
+        text = text_of(name)
         return None if text is None else country(text) or text.upper()
 
     filters: tuple[str | tuple[str, ...] | None, ...] = ()
     if path == "/v1/changes":
-        return f"changes|{value_of('since') or ''}|{value_of('dataset') or ''}".encode() in inside
+        return f"changes|{text_of('since') or ''}|{text_of('dataset') or ''}".encode() in inside
     if path == "/v1/issuers":
-        market = value_of("exchange")
+        market = text_of("exchange")
         filters = ("issuers", code("country"), None if market is None else exchange(market))
     elif path == "/v1/cross-rates":
         pair_and_via = tuple(str(query.get(name)).upper() for name in ("base", "quote", "via"))
-        filters = ("cross-rates", *pair_and_via, str(value_of("from")), str(value_of("to")))
+        filters = ("cross-rates", *pair_and_via, str(text_of("from")), str(text_of("to")))
     elif path == "/v1/coverage":
-        filters = ("coverage", code("country"), value_of("sku"))
+        filters = ("coverage", code("country"), text_of("sku"))
     elif path == "/v1/series":
-        words_query = value_of("q")
+        words_query = text_of("q")
         filters = ("series", code("country"), None if words_query is None else tuple(code_words(words_query)))
     elif path == "/v1/series/{series}/vintages":
         filters = ("vintages", str(inside_path.get("series")).upper())
     elif path == "/v1/statements/{service_id}":
-        items = value_of("line_items")
+        items = text_of("line_items")
         some = None if items is None else tuple(str(items).split(","))
-        own = (value_of("period_type"), value_of("kind"), some, value_of("shape") or "long")
+        own = (text_of("period_type"), text_of("kind"), some, text_of("shape") or "long")
         filters = ("statement", str(inside_path.get("service_id")).upper(), *own)
     if not filters or ("as_of" in query and not re.fullmatch(REAL_DAYS, str(query["as_of"]))):
         return False

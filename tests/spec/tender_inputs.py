@@ -124,9 +124,7 @@ def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     inbox.mkdir()
     for name, (content, _) in FILES.items():
         desk.write(f"inbox/{name}", content)
-    done = desk.command("ingest", "portal-za", inbox)
-    assert done.returncode == 0, done.stderr
+    done = desk.succeed("ingest", "portal-za", inbox)
     assert "rejected 0" in done.stdout, desk.rejects()
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller

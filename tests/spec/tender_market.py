@@ -91,8 +91,7 @@ def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     lines = (DIGITS.replace("digits", f"digits-{n}") % number for n, number in enumerate(BIG))
     desk.ingest("portal-za", "digits.jsonl", "\n".join(lines))
     desk.ingest("portal-ke", "ke.json", package(release("kenya", "2025-01-01", tender={"title": "Road"})))
-    desk.publish()
-    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as caller:
+    with desk.publish_and_serve(per_minute_sample="100000", per_month_sample="1000000") as caller:
         yield caller
 
 

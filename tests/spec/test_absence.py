@@ -66,10 +66,7 @@ QUESTIONS = [
         f"/v1/metrics/{RETAILER}?metric=net_margin&max_age=1", "left_out", "net_margin is left out", None
     ),
     Question(
-        f"/v1/metrics/{RETAILER}?metric=net_margin&as_of={BEFORE_RESTATED}",
-        "left_out",
-        "revised later",
-        None,
+        f"/v1/metrics/{RETAILER}?metric=net_margin&as_of={BEFORE_RESTATED}", "left_out", "revised later", None
     ),
     Question("/v1/macro?series=FX.ZAR.EUR", "unknown_code", "nearest: FX.EUR.ZAR", None),
     Question("/v1/tenders?country=KE&query=qqqzzzqqq", "no_match", "words", None, False),
@@ -100,16 +97,12 @@ QUESTIONS = [
 ]
 
 
-def ask(server: LiveServer, key: str, path: str) -> dict[str, Any]:
-    return server.body(path, key)
-
-
 @pytest.mark.rule("ABS-1", "ABS-2")
 @every("question", QUESTIONS, ids=[one.path for one in QUESTIONS])
 def test_an_empty_answer_gives_a_reason_and_a_next_step(
     server: LiveServer, paid_key: str, question: Question
 ):
-    body = ask(server, paid_key, question.path)
+    body = server.body(question.path, paid_key)
     assert body["count"] == 0
     absent = body["absent"]
     assert set(absent) == {"reason", "detail", "first", "last", "try"}
@@ -168,13 +161,13 @@ def test_an_answer_with_rows_has_null(server: LiveServer, paid_key: str) -> None
         "/v1/export",
         "/v1/signals/macro-momentum",
     ):
-        assert ask(server, paid_key, path)["absent"] is None
+        assert server.body(path, paid_key)["absent"] is None
 
 
 @pytest.mark.rule("ABS-3")
 def test_tools_columns_client_and_pages_give_the_same_reason(server: LiveServer, paid_key: str) -> None:
     path = f"/v1/fundamentals/{RETAILER}?as_of=2010-06-30"
-    absent = ask(server, paid_key, path)["absent"]
+    absent = server.body(path, paid_key)["absent"]
     by_tool = server.tool("get_fundamentals", paid_key, {"service_id": RETAILER, "as_of": "2010-06-30"})
     assert by_tool["absent"] == absent
     table = server.http.get(path, headers={"X-API-Key": paid_key, "Accept": "text/csv"})
@@ -199,7 +192,7 @@ def test_people_find_series_by_words_of_their_name_and_country(server: LiveServe
         ("south african inflation 2023", ("series", "CPI.ZA")),
         ("Nigeria's GDP", ("indicator", "NY.GDP.MKTP.CD")),
     ):
-        rows = ask(server, paid_key, f"/v1/search?{urlencode({'q': words})}")["data"]
+        rows = server.body(f"/v1/search?{urlencode({'q': words})}", paid_key)["data"]
         assert first in [(row["type"], row["id"]) for row in rows[:3]], words
 
 
@@ -215,7 +208,7 @@ def test_people_find_series_by_words_of_their_name_and_country(server: LiveServe
 def test_words_that_name_a_country_lead_to_its_series_or_say_that_it_has_none(
     server: LiveServer, paid_key: str, words: str, detail: str, led_to: dict[str, str] | None
 ) -> None:
-    absent = ask(server, paid_key, f"/v1/search?{urlencode({'q': words})}")["absent"]
+    absent = server.body(f"/v1/search?{urlencode({'q': words})}", paid_key)["absent"]
     assert detail in absent["detail"]
     series = [one["arguments"] for one in absent["try"] if one["path"] == "/v1/series"]
     assert series == ([led_to] if led_to else [])
@@ -234,7 +227,7 @@ def test_the_search_page_leads_to_the_country_that_words_name(
 def test_the_search_page_lists_a_process_once_and_leaves_out_the_word_tender(
     server: LiveServer, paid_key: str
 ) -> None:
-    rows = ask(server, paid_key, "/v1/tenders?country=ZA&limit=1000")["data"]
+    rows = server.body("/v1/tenders?country=ZA&limit=1000", paid_key)["data"]
     ocids = [row["ocid"] for row in rows]
     (several, *_) = [one for one in ocids if ocids.count(one) > 1]
     title = next(row["title"] for row in rows if row["ocid"] == several)
@@ -246,8 +239,7 @@ def test_a_panel_of_tenders_says_whether_categories_or_closed_months_are_missing
     goods = release("b", "2025-05-09T10:00:00Z", tender={"mainProcurementCategory": "goods"})
     plain_desk.ingest("portal-za", "za.json", package(release("a", "2025-05-09T10:00:00Z")))
     plain_desk.ingest("portal-ke", "ke.json", package(goods))
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
 
         def absent(query: str) -> tuple[str, str, str | None]:
             body = caller.server.body(f"/v1/signals/procurement-demand?{query}", caller.key)

@@ -115,7 +115,7 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str, int]] = {
     ),
     "alfred": ("alfred", "CPIX.json", observed, "date", 1),
 }
-"""By what is tried: the source, a file with one such row, the field that is named, and the rejects."""
+"""For each case: the source, a file with one such row, the field that the reject names, and the rejects."""
 
 
 @pytest.fixture

@@ -165,8 +165,7 @@ def test_401_429_and_400_come_before_402_and_404_in_that_order(
 
 @pytest.mark.rule("ERR-2")
 @pytest.mark.parametrize(
-    "path",
-    "/v1 /v1/ /v1/nothing /v1/fundamentals /v1/fundamentals/ /v1/entities/A/B /v2/entities/A".split(),
+    "path", "/v1 /v1/ /v1/nothing /v1/fundamentals /v1/fundamentals/ /v1/entities/A/B /v2/entities/A".split()
 )
 @pytest.mark.parametrize("which", ["none", "unknown", "valid", "exhausted"])
 def test_an_unknown_path_is_404_with_or_without_a_key(

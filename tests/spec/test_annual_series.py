@@ -44,8 +44,7 @@ def caller(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     for day in CAPTURES:
         desk.ingest("worldbank", f"{day}-gdp.csv", as_csv(TABLES[day]))
     desk.ingest("worldbank", "inflation.csv", as_csv(drawn()).replace("NY.GDP.MKTP.CD", "FP.CPI.TOTL.ZG"))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 
@@ -109,8 +108,7 @@ def test_tables_ingested_newest_first_give_the_same_series(plain_desk: Desk) -> 
 def test_a_tidy_file_name_may_put_the_day_before_its_indicator(plain_desk: Desk) -> None:
     table = "Country Name,Country Code,Year,Value\nNigeria,NGA,2014,176400000\n"
     plain_desk.ingest("worldbank", "2016-03-01-sp.pop.totl.csv", table)
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         (row,) = macro_rows(caller, "country=NG&indicator=SP.POP.TOTL")
         assert (row["year"], row["value"]) == (2014, 176400000)
         (row,) = macro_rows(caller, "series=WDI:SP.POP.TOTL:NGA")
@@ -166,8 +164,7 @@ def test_the_mean_of_revisions_that_cancel_has_all_its_digits(plain_desk: Desk) 
     later = first | {("NGA", 2007): "4", ("NGA", 2008): "4", ("NGA", 2009): "1.0000003"}
     for day, own in ((CAPTURES[0], first), (CAPTURES[1], later)):
         plain_desk.ingest("worldbank", f"{day}-gdp.csv", as_csv(own))
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         (row,) = caller.get("/v1/series/WDI:NY.GDP.MKTP.CD:NGA/revisions")["data"]
     assert str(row["mean_revision"]) == "3.333333333E-8"
     assert str(row["mean_absolute_revision"]) == "0.4444444111"

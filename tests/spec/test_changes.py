@@ -31,21 +31,11 @@ class PublishedEditions(NamedTuple):
     def get(self, path: str, key: str = "", **query: Any) -> httpx.Response:
         return self.server.http.get(path, params=query, headers={"x-api-key": key or self.key})
 
-    def page(self, key: str = "", **query: Any) -> dict[str, Any]:
-        answer = self.get("/v1/changes", key, **query)
-        assert answer.status_code == 200, answer.text
-        body: dict[str, Any] = answer.json()
-        assert body["count"] == len(body["data"])
-        assert body["truncated"] is (body["next_cursor"] is not None)
-        return body
+    def page(self, **query: Any) -> dict[str, Any]:
+        return next(self.server.pages("/v1/changes", self.key, **query))
 
-    def all_rows(self, key: str = "", **query: Any) -> list[dict[str, Any]]:
-        page = self.page(key, **query)
-        rows = page["data"]
-        while page["next_cursor"] is not None:
-            page = self.page(key, **query, cursor=page["next_cursor"])
-            rows += page["data"]
-        return list(rows)
+    def all_rows(self, **query: Any) -> list[dict[str, Any]]:
+        return [row for page in self.server.pages("/v1/changes", self.key, **query) for row in page["data"]]
 
     def copy(self, edition: str, **query: Any) -> Copy:
         """Everything in an edition."""

@@ -42,8 +42,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("contracts"))
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*STEPS, *LARGE, release("other")))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 

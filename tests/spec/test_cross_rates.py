@@ -34,7 +34,7 @@ commercial_redistribution = true
 attribution = "Bank of the other end"
 """
 Vintages = dict[tuple[str, date], list[tuple[date, str]]]
-"""By series and day: the days of release, and the value that each gave (empty: withdrawn)."""
+"""For each series and day: the days of release, and the value of each (empty: withdrawn)."""
 
 
 def drawn(*series: str) -> Vintages:
@@ -70,14 +70,11 @@ def as_csv(vintages: Vintages) -> str:
 
 @pytest.fixture(scope="module")
 def caller(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
-    desk = Desk(tmp_path_factory.mktemp("cross"), **engine)
-    with (desk.home / "sources.toml").open("a") as stream:
-        stream.write(SOURCES)
+    desk = Desk(tmp_path_factory.mktemp("cross"), SOURCES, **engine)
     desk.ingest("bank-ng", "ng.csv", as_csv(NIGERIA))
     monthly = "FX.USD.GHS,fx,monthly,,2024-03-04,12.5,GHS,2024-03-04\n"
     desk.ingest("bank-ke", "ke.csv", as_csv(KENYA) + monthly)
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 

@@ -28,7 +28,7 @@ LEI_COLUMNS = """
 
 
 def lei(number: int) -> str:
-    """A well-formed LEI that nobody has."""
+    """A well-formed LEI without an owner."""
     stem = f"999900TESTED{number:06}"
     return stem + mod_97_10.calc_check_digits(stem)
 

@@ -36,7 +36,7 @@ def fred(live: LiveServer, token: str, at: date | None = None) -> Fred:
     return client
 
 
-def macro_values(
+def macro(
     live: LiveServer, key: str, series: str, day: date | None = None, limit: int = 1000
 ) -> dict[str, float]:
     """The values of /v1/macro by date; NaN where one is withdrawn."""
@@ -64,11 +64,11 @@ def days() -> Iterator[date]:
 @pytest.mark.parametrize("series", KEYS)
 def test_fredapi_gets_the_values_of_today_and_of_any_day(live: LiveServer, key: str, token: str, series: str):
     client = fred(live, token)
-    same(client.get_series(series), macro_values(live, key, series))
+    same(client.get_series(series), macro(live, key, series))
     releases = client.get_series_all_releases(series)
     assert list(releases["date"]) == sorted(releases["date"])
     for day in days():
-        expected = macro_values(live, key, series, day)
+        expected = macro(live, key, series, day)
         as_of = client.get_series_as_of_date(series, str(day))
         last = as_of.groupby("date").tail(1).set_index("date")["value"]
         same(last, expected)
@@ -125,7 +125,7 @@ def test_pandas_datareader_reads_the_graph_of_a_series(live: LiveServer, key: st
     for at in (None, date(2023, 9, 30)):
         reader = Reader("FX.USD.ZAR", start="2020-01-01", end="2030-01-01", session=session)
         reader.root = f"{live.url}{'' if at is None else f'/at/{at}'}/fred"
-        same(reader.read()["FX.USD.ZAR"], macro_values(live, key, "FX.USD.ZAR", at))
+        same(reader.read()["FX.USD.ZAR"], macro(live, key, "FX.USD.ZAR", at))
 
 
 class Reader(FredReader):  # type: ignore[misc]
@@ -158,7 +158,7 @@ def observations(live: LiveServer, token: str, series: str, at: str = "", **para
     return list(answer.json().get("observations", []))
 
 
-def fred_values(rows: list[Any]) -> dict[str, float]:
+def sent_values(rows: list[Any]) -> dict[str, float]:
     return {row["date"]: math.nan if row["value"] == "." else float(row["value"]) for row in rows}
 
 
@@ -169,7 +169,7 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
 ) -> None:
     for day in ("2023-08-15", "2024-06-30"):
         own = {"realtime_start": day, "realtime_end": day}
-        values = pd.Series(macro_values(live, key, series, date.fromisoformat(day)), dtype=float).sort_index()
+        values = pd.Series(macro(live, key, series, date.fromisoformat(day)), dtype=float).sort_index()
         values.index = pd.to_datetime(values.index)
         # the value of the same month, or of the same day, a year before
         same_time = [values.index.year * 100 + values.index.month, values.index][n == 260]
@@ -184,7 +184,7 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
                 observations(live, token, series, **own, units=units),
                 observations(live, token, series, f"/at/{day}", units=units),
             ):
-                assert fred_values(sent) == pytest.approx(
+                assert sent_values(sent) == pytest.approx(
                     expected.to_dict(), nan_ok=True, rel=1e-9, abs=1e-5
                 ), units
         for method, rule in (("avg", "mean"), ("sum", "sum"), ("eop", "last")):
@@ -194,7 +194,7 @@ def test_units_and_frequencies_use_the_values_known_on_the_day(
                     live, token, series, **own, frequency=frequency, aggregation_method=method
                 )
                 assert {
-                    at: value for at, value in fred_values(sent).items() if value == value
+                    at: value for at, value in sent_values(sent).items() if value == value
                 } == pytest.approx(
                     {str(one.start_time.date()): float(value) for one, value in by_period.items()},
                     rel=1e-9,
@@ -251,7 +251,7 @@ def test_values_by_vintage_date_and_errors_have_the_requested_format(
     table = ask(output_type=2, vintage_dates=",".join(chosen), file_type="json").json()["observations"]
     for day in chosen:
         column = {row["date"]: row[f"GDP.ZA_{day.replace('-', '')}"] for row in table}
-        expected = macro_values(live, key, "GDP.ZA", date.fromisoformat(day))
+        expected = macro(live, key, "GDP.ZA", date.fromisoformat(day))
         same(
             pd.Series({at: float(v) for at, v in column.items() if v != "."}),
             {at: v for at, v in expected.items() if not math.isnan(v)},
@@ -321,7 +321,7 @@ def test_figures_stored_at_publication_are_sent_on_their_days_only(tmp_path: Pat
                 sent = server.get(question, key).json()["observations"]
                 assert {
                     one["date"]: math.nan if one["value"] == "." else float(one["value"]) for one in sent
-                } == pytest.approx(macro_values(server, key, "CPI.GH", day), nan_ok=True), day
+                } == pytest.approx(macro(server, key, "CPI.GH", day), nan_ok=True), day
         assert "0.0000001" in {
             one["value"]
             for one in server.get("/fred/series/observations?series_id=CPI.GH&file_type=json", key).json()[
@@ -338,10 +338,7 @@ def test_the_sample_tier_gets_an_error_instead_of_a_truncated_answer(live: LiveS
     assert whole.status_code == 402
     assert "sample" in whole.text
     few = live.get(f"{observations}&limit=5&file_type=json", sample).json()
-    assert (few["count"], len(few["observations"])) == (
-        len(macro_values(live, sample, "CPI.ZA", limit=25)),
-        5,
-    )
+    assert (few["count"], len(few["observations"])) == (len(macro(live, sample, "CPI.ZA", limit=25)), 5)
     assert live.get(f"{observations}&limit=5&offset=5", sample).status_code == 402
     assert live.get("/fred/series?series_id=CPI.ZA").status_code == 401
 

@@ -25,7 +25,7 @@ UNKNOWN = {
     "/v1/tender-parties?service_id={}": 200,
     "/v1/shared/facts?entity_id={}": 400,
 }
-"""The status of a well-formed id that nobody has, where it is no 404."""
+"""The status for a well-formed id without an owner, where it is not 404."""
 NAME = "Thornveld Breweries (Pty) Ltd"
 
 

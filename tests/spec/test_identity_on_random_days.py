@@ -198,14 +198,11 @@ def questions() -> list[str]:
 
 def ids_and_cursors(server: LiveServer, key: str, path: str) -> list[str]:
     """The ids and cursors of a list, page by page."""
-    pages: list[str] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        body = server.get(f"{path}?limit=2" + (f"&cursor={cursor}" if cursor else ""), key).json()
-        pages += [row["service_id"] for row in body["data"]]
-        cursor = body["next_cursor"]
-        pages.append(str(cursor))
-    return pages
+    return [
+        text
+        for page in server.pages(path, key, limit=2)
+        for text in (*(row["service_id"] for row in page["data"]), str(page["next_cursor"]))
+    ]
 
 
 @contextmanager
@@ -293,7 +290,7 @@ class RealFiles:
         """The days of golden copies: the first one, and each day on which anything changed."""
 
     def _last_filing(self, document: dict[str, Any], name: str) -> None:
-        """What a document has of the last filing in it: the filings before it are in no file of their day."""
+        """The part of a document from its last filing; earlier filings are in no file of their own day."""
         rows = [
             (taxonomy, concept, unit, row)
             for taxonomy, concepts in document["facts"].items()
@@ -404,7 +401,7 @@ _FIELDS: Final = {
 
 
 def _undone(change: dict[str, Any]) -> tuple[str, ...] | None:
-    """Where a record has a changed field; None for a first value and for fields that nobody reads."""
+    """The column of a changed field; None for a first value and for fields that no adapter reads."""
     name = str(change["field"]).partition("lei:LEIRecord/lei:")[2]
     return _FIELDS.get(name) if change["valueOld"] is not None else None
 

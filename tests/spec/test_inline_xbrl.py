@@ -27,9 +27,7 @@ NAME = "2024-03-28-annual.zip"
 
 
 def desk_at(folder: Path, *, taxonomies: bool = True, **settings: str) -> Desk:
-    desk = Desk(folder, **settings)
-    with (desk.home / "sources.toml").open("a") as stream:
-        stream.write(SOURCES)
+    desk = Desk(folder, SOURCES, **settings)
     if taxonomies:
         (desk.home / "taxonomies").mkdir()
         (desk.home / "taxonomies" / "ifrs.zip").write_bytes(taxonomy())
@@ -40,7 +38,7 @@ def desk_at(folder: Path, *, taxonomies: bool = True, **settings: str) -> Desk:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     desk = desk_at(tmp_path_factory.mktemp("reports"))
     counted = desk.ingest("reports", NAME, report_package())
-    # Of nine facts, one has a dimension, one is text and one is nil.
+    # One of the nine facts has a dimension, one is text and one is nil.
     assert (counted["appended"], counted["skipped"], counted["rejected"]) == (6, 3, 0)
     assert desk.ingest("reports", NAME, report_package())["appended"] == 0
     return desk
@@ -53,8 +51,7 @@ def caller(desk: Desk) -> Iterator[PaidCaller]:
         "lei.csv",
         f"{COLUMNS}\n{record(LEI, 'Riftline Sample Telecom PLC', 'KE', 'RA990200:C.99001')}\n",
     )
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 

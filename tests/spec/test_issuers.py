@@ -26,7 +26,7 @@ def test_rows_have_the_documented_fields_and_order(server: LiveServer, paid_key:
     assert order == sorted(order)
     assert len({row["service_id"] for row in rows}) == len(rows)
     for row in rows:
-        entity = server.body(f"/v1/entities/{row['service_id']}", paid_key)["data"][0]
+        entity = server.rows(f"/v1/entities/{row['service_id']}", paid_key)[0]
         same = ("legal_name", "country", "lei", "listings")
         assert {name: row[name] for name in same} == {name: entity[name] for name in same}
 

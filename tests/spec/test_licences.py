@@ -144,8 +144,7 @@ def published(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
     with desk.serve() as caller:
         before = answers(caller)
         (desk.home / "sources.toml").write_text(registry(closed=WITHDRAWN[:3], unregistered=WITHDRAWN[3:]))
-        done = desk.command("publish")
-        assert done.returncode == 0, done.stderr
+        done = desk.succeed("publish")
         second = done.stdout.splitlines()[-1].split()[2].rstrip(":")
         wait_for_edition(caller, second)
         yield Published(desk, first, second, done.stdout, caller, before)
@@ -315,8 +314,7 @@ def test_two_captures_of_one_table_have_different_refs(fresh_engine: dict[str, s
         table = f"Country Name,Country Code,Year,Value\nSouth Africa,ZAF,2020,{value}\n"
         desk.ingest("bank", "ny.gdp.mktp.cd.csv", table)
         desk.ingest("filed", "filed.csv", FILINGS + filing(f"lei:{ISSUER}", value, "annual-2023"))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         bulk = caller.server.get("/v1/export/files/af-macro-annual.parquet", caller.key).content
         refs = pq.read_table(io.BytesIO(bulk)).column("source_ref").to_pylist()
         assert len(refs) == len(set(refs)) == 2
@@ -393,6 +391,5 @@ def test_editions_with_open_rows_that_need_a_key_today_are_withdrawn(tmp_path: P
     assert desk.command("push", pushed).returncode == 0
     assert not (pushed / "open" / second).exists()
     desk.ingest("portal", "more.json", package(release("more")))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         assert caller.server.get(f"/v1/tenders?edition={third}", caller.key).status_code == 200

@@ -183,8 +183,7 @@ def test_a_past_edition_is_rebuilt_from_the_ledger(plain_desk: Desk, tmp_path: P
     assert "tenders: 1 rows, logged 2" in output
     assert "except for the rows left out" in output
     folder = tmp_path / "kept"
-    done = desk.command("editions", "rebuild", last["published_at"], "--into", folder)
-    assert done.returncode == 0, done.stderr
+    desk.succeed("editions", "rebuild", last["published_at"], "--into", folder)
     (manifest,) = (json.loads(path.read_text()) for path in folder.glob("editions/*/manifest.json"))
     assert manifest["rebuilt"] == {
         "edition": last["edition"],
@@ -303,8 +302,7 @@ def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(plain_desk:
     assert run(node, "verify", answer, *ours).returncode != 0
     desk.settings["log_timestamp_url"] = "http://127.0.0.1:9"
     desk.ingest("portal-za", "b.json", package(release("b")))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         assert caller.server.http.get("/log/checkpoint.tsr").status_code == 404
         answer.write_text(caller.server.get("/v1/tenders?country=ZA&proof=true", caller.key).text)
     assert run(node, "verify", answer, *ours, "--timestamp", stamp).returncode == 1

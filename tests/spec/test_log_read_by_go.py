@@ -118,7 +118,7 @@ def test_go_refuses_every_file_of_the_log_with_a_byte_flipped(
 def test_go_refuses_a_log_with_an_edition_dropped_swapped_or_changed(
     published: Published, read_log: Reader, tmp_path: Path
 ) -> None:
-    """Changed by somebody without the key: the checkpoint is still that of the publisher."""
+    """Someone without the key changed the log; the checkpoint is still the publisher's."""
     name = Path("tile/entries/000.p/4")
     bundle, entries = (published.log / name).read_bytes(), []
     while bundle:

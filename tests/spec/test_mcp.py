@@ -32,7 +32,7 @@ from tests.spec.mcp_messages import serve as serve
 
 pytestmark = pytest.mark.anyio
 
-# What is offered
+# The list of tools
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -65,11 +65,9 @@ async def test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_rea
         assert tool.description
         assert tool.input_schema["additionalProperties"] is False
         described = tool.input_schema["properties"].items()
-        descriptions = [
-            argument["description"] for name, argument in described if name not in ("limit", "cursor")
-        ]
-        assert all(descriptions)
-        assert not [text for text in descriptions if text.endswith(("e.g", "i.e"))], "cut inside a sentence"
+        texts = [argument["description"] for name, argument in described if name not in ("limit", "cursor")]
+        assert all(texts)
+        assert not [text for text in texts if text.endswith(("e.g", "i.e"))], "cut inside a sentence"
         assert len(tool.input_schema["properties"]) == len(declared[name].parameters)
         for schema in (tool.input_schema, tool.output_schema):
             assert schema is not None
@@ -225,7 +223,7 @@ def test_null_for_an_optional_argument_is_the_same_as_leaving_it_out(server):
     assert call(server, "get_fundamentals", nulls).json() == without.json()
 
 
-# What is wrong, as the agent hears it
+# Errors, as an agent reads them
 
 
 @every("revision", REVISIONS)

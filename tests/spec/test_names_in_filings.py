@@ -38,7 +38,7 @@ class Filing(NamedTuple):
     day: str
     name: str
     document: str
-    """Where its name is: the part of `source_ref` after the source."""
+    """The document with its name: the part of `source_ref` after the source."""
     source: str
     write: Callable[[Path], Path]
 

@@ -73,8 +73,7 @@ def world(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
         done = desk.command("ingest", "portal-za", path)
         assert done.returncode == int(path.name == "broken.jsonl"), done.stderr  # no row of it is accepted
         output += done.stdout + done.stderr
-    done = desk.command("publish")
-    assert done.returncode == 0, done.stderr
+    done = desk.succeed("publish")
     output += done.stdout + done.stderr
     with desk.serve() as caller:
         yield World(desk, caller, output.replace(str(desk.folder), ""))
@@ -92,7 +91,7 @@ def test_every_planted_token_is_searched_for() -> None:
 
 
 def test_every_planted_release_was_read(world: World) -> None:
-    """Except those whose keys name somebody: these are rejected whole."""
+    """Releases whose keys name a person are rejected whole."""
     rows = world.caller.tenders()
     unusable = {"ocid", "release id"}
     expected = {content["ocid"] for label, (_, content) in PLANTED.items() if label not in unusable}
@@ -213,7 +212,7 @@ def test_no_row_of_the_database_names_anybody(world: World) -> None:
 
 
 def insert(desk: Desk, table: str, *values: object) -> None:
-    """Insert as somebody with the database and the gate secret, and seal the ledger again."""
+    """Insert a row like someone with the database and the gate secret, and seal the ledger again."""
     url = desk.settings.get("datastore")
     marks = ", ".join(["?" if url is None else "%s"] * len(values))
     if url is None:
@@ -276,8 +275,7 @@ def test_the_builder_rejects_false_evidence(desk: Desk) -> None:
         "b", parties=[party("1", somebody.name, "supplier")], tender={"title": f"For {somebody.name}"}
     )
     insert(desk, "release", *row_of(body, "forged"))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         row = caller.tender("b")
         assert somebody.family not in json.dumps(row, default=str)
         assert row["withheld_parties"] == 1
@@ -301,8 +299,7 @@ def test_a_party_whose_lei_proves_to_be_a_persons_is_removed_by_the_next_publish
         assert caller.tender("a")["withheld_parties"] == 0
     later = record(number, name, "ZA", category="SOLE_PROPRIETOR").replace("2026-01-05", "2026-02-05")
     desk.records(later)
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         row = caller.tender("a")
         assert row["withheld_parties"] == 1
         assert row["title"] == "Works by [withheld]"
@@ -394,8 +391,7 @@ def texts(value: Any) -> list[str]:
 def test_no_surface_names_a_contact_from_a_free_text(plain_desk: Desk) -> None:
     copies = texts(FIELDS).count(TEXT) - 1  # the portal's category is on the row, not in the release
     plain_desk.ingest("portal-za", "a.json", package(release("a", **FIELDS)))
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         row = caller.tender("a")
         assert texts(row["release"]).count(WITHHELD_TEXT) == copies
         assert (row["title"], row["category"]) == (WITHHELD_TEXT, WITHHELD_TEXT)
@@ -423,8 +419,7 @@ def test_a_person_withheld_in_one_release_is_withheld_in_the_whole_process(plain
     releases = [release("p", day, int(day[9]), **one) for day, one in zip(days, parts, strict=True)]
     other = release("q", tender={"title": "Qother process"})
     plain_desk.ingest("portal-za", "a.json", package(releases[0], other, *releases[1:]))
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         text = caller.server.get("/v1/tenders", caller.key).text
         assert "Qfirst call, [withheld] asked" in text
         assert "Qlast [withheld]" in text
@@ -448,7 +443,6 @@ def test_no_source_ref_contains_a_name_that_another_release_withholds(plain_desk
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr("award-zqmokgatle-zqlindiwe.json", json.dumps(package(*releases)))
     plain_desk.ingest("portal-za", "a.zip", archive.getvalue())
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         refs = [row["source_ref"].partition("#")[2] for row in caller.tenders()]
     assert refs == [f"award-[withheld].json: releases[{number}]" for number in range(3)]

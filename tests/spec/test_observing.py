@@ -126,7 +126,7 @@ def test_calls_of_agents_are_counted_by_tool(observed: LiveServer) -> None:
 
 
 def test_the_process_that_forks_has_no_thread(observed: LiveServer) -> None:
-    """A lock that a thread holds during a fork stays locked in the worker for ever."""
+    """A lock held by a thread during a fork stays locked in the worker."""
     assert psutil.Process(observed.pid).num_threads() == 1
 
 

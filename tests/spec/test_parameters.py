@@ -114,18 +114,7 @@ def test_a_valid_day_is_applied_and_returned(server: LiveServer, paid_key: str, 
 @pytest.mark.rule("PAR-1")
 @every(
     "name",
-    [
-        "as_0f",
-        "asof",
-        "AS_OF",
-        "As_Of",
-        "as-of",
-        "as_of%20",
-        "%20as_of",
-        "as_of[]",
-        "limit",
-        "service_id",
-    ],
+    ["as_0f", "asof", "AS_OF", "As_Of", "as-of", "as_of%20", "%20as_of", "as_of[]", "limit", "service_id"],
 )
 def test_an_unknown_parameter_is_a_400_that_names_it(server: LiveServer, paid_key: str, name: str) -> None:
     parameter = refused(server, paid_key, f"{ISSUER}?{name}=2024-01-01")

@@ -72,8 +72,7 @@ def sid(caller: PaidCaller, number: str) -> str:
 
 
 def pending(desk: Desk, *options: str) -> list[dict[str, Any]]:
-    done = desk.command("matches", "review", "--json", *options)
-    assert done.returncode == 0, done.stderr
+    done = desk.succeed("matches", "review", "--json", *options)
     return list(json.loads(done.stdout))
 
 
@@ -93,8 +92,7 @@ def test_a_name_written_differently_resolves_with_its_score_and_a_doubtful_one_d
         assert own[0] != sid(caller, CEMENT)
         assert own[1:] == ("identifier", 1.0)
     filled.settings["match_threshold"] = "101"
-    filled.publish()
-    with filled.serve() as caller:
+    with filled.publish_and_serve() as caller:
         assert {matched(caller, name) for name in SIMILAR} == {(None, None, None)}
 
 
@@ -111,10 +109,8 @@ def test_the_operator_can_confirm_refuse_and_undo(filled: Desk) -> None:
     assert "sankofa matches review" in unknown.stderr
 
     def decided(verdict: str) -> tuple[Any, ...]:
-        done = filled.command("matches", verdict, *chosen)
-        assert done.returncode == 0, done.stderr
-        filled.publish()
-        with filled.serve() as caller:
+        filled.succeed("matches", verdict, *chosen)
+        with filled.publish_and_serve() as caller:
             assert filled.command("ledger", "verify").returncode == 0
             return matched(caller, name)
 
@@ -129,8 +125,7 @@ def test_the_operator_can_confirm_refuse_and_undo(filled: Desk) -> None:
         p.read_bytes() for p in (filled.home / "vault").rglob("*") if p.is_file()
     )
     assert filled.command("withdraw", "match-reviews", "--reason", "an error").returncode == 0
-    filled.publish()
-    with filled.serve() as caller:
+    with filled.publish_and_serve() as caller:
         assert matched(caller, name) == (None, None, None)
 
 
@@ -140,8 +135,7 @@ def test_a_refused_name_no_longer_resolves(filled: Desk) -> None:
         holder = sid(caller, MILLS)
     key = next(one["match"] for one in pending(filled, "--state", "resolved") if one["party"] == name)
     assert filled.command("matches", "refuse", key, holder).returncode == 0
-    filled.publish()
-    with filled.serve() as caller:
+    with filled.publish_and_serve() as caller:
         assert matched(caller, name) == (None, None, None)
 
 

@@ -50,9 +50,7 @@ commercial_redistribution = true
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    desk = Desk(tmp_path_factory.mktemp("templates"))
-    with (desk.home / "sources.toml").open("a") as stream:
-        stream.write(SOURCES)
+    desk = Desk(tmp_path_factory.mktemp("templates"), SOURCES)
     assert desk.ingest("figures", "figures.csv", FIGURES) == {
         "read": 13, "appended": 8, "unchanged": 0, "withheld": 4, "rejected": 1, "skipped": 0,
     }  # fmt: skip

@@ -174,9 +174,7 @@ def test_a_tax_with_the_wrong_sign_is_corrected_and_a_gross_profit_above_revenue
 
 
 @pytest.mark.rule("MET-7")
-def test_impossible_figures_are_left_out_of_statements_but_stay_among_the_facts(
-    mines: LiveServer,
-) -> None:
+def test_impossible_figures_are_left_out_of_statements_but_stay_among_the_facts(mines: LiveServer) -> None:
     statement = {
         (r["line_item"], r["fiscal_year"]): r["value_reported"] for r in rows(mines, LATER, "statements")
     }

@@ -115,8 +115,7 @@ def test_a_revision_counts_in_whichever_file_it_arrives(tmp_path: Path, files: i
     for population in (60, 61):
         rows = f"South Africa,ZAF,2019,59\nSouth Africa,ZAF,2020,{population}\n"
         desk.ingest("worldbank", "sp.pop.totl.csv", "Country Name,Country Code,Year,Value\n" + rows)
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         values = {row["measure"]: row["value"] for row in caller.get("/v1/quality-metrics/af-macro")["data"]}
     assert (values["restatement_rate"], values["observations"]) == (Decimal("0.4"), 5)
 

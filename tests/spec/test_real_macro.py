@@ -1,7 +1,6 @@
 """Real tables and rates as their publishers ship them, through the command line and HTTP."""
 
 import csv
-import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -31,12 +30,9 @@ def table(path: Path) -> Table:
 
 
 def rows(server: LiveServer, key: str, query: str) -> list[dict[str, Any]]:
-    answer = server.get(f"/v1/macro?{query}&limit=10000", key)
-    assert answer.status_code == 200, answer.text
-    body = json.loads(answer.text, parse_float=Decimal)
+    body = server.exact(f"/v1/macro?{query}&limit=10000", key)
     assert not body["truncated"]
-    data: list[dict[str, Any]] = body["data"]
-    return data
+    return list(body["data"])
 
 
 def ingest(home: Path, source: str, *paths: Path) -> str:

@@ -41,7 +41,7 @@ class IngestedFolder(NamedTuple):
     errors: str
     again: str
     releases: dict[str, set[Triple] | None]
-    """By file; None where it is not OCDS at all."""
+    """The releases of each file; None if it is not OCDS at all."""
 
 
 class Real(NamedTuple):
@@ -76,8 +76,7 @@ def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         expected = {str(path): releases_in(path) for path in paths}
         ingested[folder.name] = IngestedFolder(done.stdout, done.stderr, again.stdout, expected)
     rejects = desk.rejects()
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield Real(caller, ingested, rejects)
 
 

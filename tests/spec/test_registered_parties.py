@@ -24,7 +24,7 @@ def won(ocid: str, name: str, scheme: str, number: str, **fields: Any) -> dict[s
     return release(ocid, parties=[party("c", CITY["name"], "buyer"), supplier], awards=[award])
 
 
-NUMBERS = {  # what a portal writes, and the LEI it stands for
+NUMBERS = {  # as a portal writes them, and the LEI of the owner
     "org-id": ("Ukhozi Flour", "ZA-CIP", "1987/004321/06", MILLER),
     "ours": ("Ukhozi Bread", "za-cipc", "1987/004321/06", MILLER),
     "gleif": ("Ukhozi Baking", "RA000531", "1987-004321-06", MILLER),
@@ -53,8 +53,7 @@ def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     desk = Desk(tmp_path_factory.mktemp("registered"), **engine)
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*RELEASES))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 
@@ -139,8 +138,7 @@ def test_the_id_of_a_party_still_answers_once_its_record_arrives(desk: Desk) -> 
 def test_any_order_of_ingestion_gives_the_same_organisations(desk: Desk) -> None:
     desk.ingest("portal-za", "b.json", package(*RELEASES[::-1]))
     desk.records(*ENTITIES[::-1])
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         free = service_id(f"registry:ZA-CIPC:{FREE}")
         assert supplier(caller, "Lonely Sample Works (Pty) Ltd")["service_id"] == free
         assert supplier(caller, "Ukhozi Flour")["service_id"] == sid(caller, MILLER)

@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-import msgspec
 import openpyxl
 import polars
 import pytest
@@ -34,24 +33,19 @@ FIELDS = set(
 )
 ATOM = "{http://www.w3.org/2005/Atom}"
 Row = dict[str, Any]
-exact = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
 def restated(server: LiveServer, key: str, query: str = "") -> list[Row]:
-    body = server.get(f"/v1/restatements?limit=10000&{query}", key)
-    assert body.status_code == 200, body.text
-    rows: list[Row] = exact(body.content)["data"]
-    return rows
+    return exact_rows(server, key, f"/v1/restatements?limit=10000&{query}")
 
 
 @pytest.fixture(scope="module")
 def expected(server: LiveServer, paid_key: str) -> list[Row]:
     """The restatements according to the fundamentals of every issuer, in the documented order."""
     rows: list[Row] = []
-    for issuer in server.body("/v1/issuers?limit=10000", paid_key)["data"]:
-        answer = server.get(f"/v1/fundamentals/{issuer['service_id']}?vintages=all", paid_key)
+    for issuer in server.rows("/v1/issuers?limit=10000", paid_key):
         facts: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
-        for row in exact(answer.content)["data"]:
+        for row in exact_rows(server, paid_key, f"/v1/fundamentals/{issuer['service_id']}?vintages=all"):
             identity = (row["line_item"], row["concept"], row["unit"], row["period_start"], row["period_end"])
             facts[identity].append(row)
         for vintages in facts.values():
@@ -118,7 +112,7 @@ def test_filters_narrow_the_rows_and_change_nothing_else(
     server: LiveServer, paid_key: str, expected: list[Row]
 ) -> None:
     countries = {
-        row["service_id"]: row["country"] for row in server.body("/v1/issuers?limit=10000", paid_key)["data"]
+        row["service_id"]: row["country"] for row in server.rows("/v1/issuers?limit=10000", paid_key)
     }
     for country in {countries[row["service_id"]] for row in expected} - {None}:
         own = [row for row in expected if countries[row["service_id"]] == country]
@@ -152,7 +146,7 @@ def test_feeds_are_atom_with_the_rows_of_the_endpoint(server: LiveServer, paid_k
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("application/atom+xml")
         feed = ET.fromstring(answer.text)  # noqa: S314 - our own answer
-        rows = server.body(f"/v1/restatements?{query}", paid_key)["data"]
+        rows = server.rows(f"/v1/restatements?{query}", paid_key)
         refs = [one.findtext(f"{ATOM}id") for one in feed.iter(f"{ATOM}entry")]
         assert refs == [f"urn:sankofa:restatement:{row['record_ref']}" for row in rows]
         updated = feed.findtext(f"{ATOM}updated") or ""
@@ -179,7 +173,7 @@ def test_a_feed_needs_a_key_and_a_known_organisation(server: LiveServer, paid_ke
 
 @pytest.mark.rule("RST-4")
 def test_the_page_lists_restatements_and_leads_to_the_figure(server: LiveServer) -> None:
-    rows = server.body("/v1/restatements?country=ZA", "sankofa-sandbox")["data"]
+    rows = server.rows("/v1/restatements?country=ZA", "sankofa-sandbox")
     page = server.http.get("/restatements?country=ZA")
     assert page.status_code == 200
     for row in rows:
@@ -191,10 +185,7 @@ def test_the_page_lists_restatements_and_leads_to_the_figure(server: LiveServer)
 
 
 def revisions(server: LiveServer, key: str, series: str, query: str = "") -> list[Row]:
-    answer = server.get(f"/v1/series/{series}/revisions?{query}", key)
-    assert answer.status_code == 200, answer.text
-    rows: list[Row] = exact(answer.content)["data"]
-    return rows
+    return exact_rows(server, key, f"/v1/series/{series}/revisions?{query}")
 
 
 @pytest.mark.rule("SER-4")
@@ -203,12 +194,12 @@ def test_revisions_of_a_series_match_its_past_days(server: LiveServer, paid_key:
     """Ask /v1/macro for every day of release and collect the vintages."""
     checked = 0
     for series in ("CPI.ZA", "CPI.KE", "CPI.NG"):
-        releases = server.body(f"/v1/series/{series}/vintages?limit=1000", paid_key)["data"]
+        releases = server.rows(f"/v1/series/{series}/vintages?limit=1000", paid_key)
         days = sorted(row["release_date"] for row in releases if not as_of or row["release_date"] <= as_of)
         values: defaultdict[str, list[tuple[str, Any]]] = defaultdict(list)
         for day in [*days, as_of or str(datetime.now(UTC).date())]:  # a value may be announced early
-            answer = server.get(f"/v1/macro?series={series}&as_of={day}&limit=10000", paid_key)
-            for row in exact(answer.content)["data"]:
+            path = f"/v1/macro?series={series}&as_of={day}&limit=10000"
+            for row in exact_rows(server, paid_key, path):
                 if not values[row["date"]] or values[row["date"]][-1][1] != row["value"]:
                     values[row["date"]].append((day, row["value"]))
         (row,) = revisions(server, paid_key, series, f"as_of={as_of}" if as_of else "")
@@ -236,7 +227,7 @@ def test_revisions_of_a_series_match_its_past_days(server: LiveServer, paid_key:
 def restated_in(path: Path) -> set[tuple[Any, ...]]:
     """The restatements in a companyfacts file, by the words of the rule."""
     document = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal, parse_int=Decimal)
-    restatements = set()
+    listed = set()
     for taxonomy, concepts in document["facts"].items():
         for name, concept in concepts.items():
             for unit, facts in concept["units"].items():
@@ -247,16 +238,12 @@ def restated_in(path: Path) -> set[tuple[Any, ...]]:
                         own.append((one["val"], one["filed"]))
                 for (start, end), own in vintages.items():
                     for (before, first), (after, later) in pairwise(own):
-                        restatements.add(
-                            (f"{taxonomy}:{name}", unit, start, end, before, after, first, later)
-                        )
-    return {one for one in restatements if not one[0].startswith("dei:") or "Shares" in one[0]}
+                        listed.add((f"{taxonomy}:{name}", unit, start, end, before, after, first, later))
+    return {one for one in listed if not one[0].startswith("dei:") or "Shares" in one[0]}
 
 
 @pytest.mark.rule("RST-1")
-def test_restatements_of_real_filings_are_those_in_the_files(
-    starter_part_server: LiveServer,
-) -> None:
+def test_restatements_of_real_filings_are_those_in_the_files(starter_part_server: LiveServer) -> None:
     server, compared = starter_part_server, 0
     key = server.key("professional", "--per-minute", "10000")
     issuers = {row["service_id"] for row in server.rows("/v1/issuers", key)}
@@ -265,8 +252,7 @@ def test_restatements_of_real_filings_are_those_in_the_files(
         issuer = service_id(f"registry:US-SEC-CIK:{path.name[3:13]}")
         if issuer not in issuers:
             continue
-        answer = server.get(f"/v1/restatements?service_id={issuer}&limit=10000", key)
-        rows = exact(answer.content)["data"]
+        rows = restated(server, key, f"service_id={issuer}")
         names = "concept unit period_start period_end value_before value_after available_before available_at"
         served = {tuple(row[name] for name in names.split()) for row in rows}
         assert served == restated_in(path)
@@ -284,10 +270,7 @@ def test_an_indicator_has_no_revisions_and_an_unknown_series_is_a_404(server: Li
 
 
 def exact_rows(server: LiveServer, key: str, path: str) -> list[Row]:
-    answer = server.get(path, key)
-    assert answer.status_code == 200, answer.text
-    rows: list[Row] = exact(answer.content)["data"]
-    return rows
+    return list(server.exact(path, key)["data"])
 
 
 def days_of(row: Row) -> list[str]:
@@ -317,7 +300,7 @@ def test_a_cell_of_a_series_is_the_value_known_on_its_release_day(
 @pytest.mark.rule("SER-5")
 def test_a_cell_of_a_line_item_is_the_figure_known_on_its_release_day(server: LiveServer, paid_key: str):
     revised = 0
-    for issuer in server.body("/v1/issuers?limit=10000", paid_key)["data"]:
+    for issuer in server.rows("/v1/issuers?limit=10000", paid_key):
         path = f"/v1/fundamentals/{issuer['service_id']}"
         vintages = exact_rows(server, paid_key, f"{path}?vintages=all&line_items=profit&period_type=FY")
         by_row: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)

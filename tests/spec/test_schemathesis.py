@@ -29,7 +29,7 @@ RUNS = [f"{tier}, seed {n}" for tier in ("starter", "sample") for n in (1, 2, 3)
 def test_the_server_follows_its_description(server: LiveServer, tmp_path: Path, trial: Trial, tried: str):
     tier = tried.partition(",")[0]
     key = server.key(tier, "--per-minute", "1000000", "--per-month", "100000000")
-    # From a file: if the description is loaded from its path, that path is left out.
+    # Loaded from a file: Schemathesis does not test the path from which it loads a description.
     description = tmp_path / "openapi.json"
     description.write_bytes(server.get("/openapi.json").content)
 

@@ -12,7 +12,6 @@ from tests.foreign import foreign
 from tests.live import LiveServer, run
 
 pytestmark = pytest.mark.slow
-exact = msgspec.json.Decoder(float_hook=Decimal).decode
 FLOW = "/sdmx/data/dataflow/SANKOFA/MACRO/1.0.0"
 CLIENTS = """
 import io
@@ -71,12 +70,9 @@ def test_pysdmx_and_sdmx1_read_the_values_of_the_api(server: LiveServer, paid_ke
     assert output["codes"]["CPI_ZA"] == "CPI.ZA"
 
     def served(day: str = "") -> dict[str, Any]:
-        query = (
-            f"/v1/macro?series=CPI.ZA&limit=10000&as_of={day}"
-            if day
-            else "/v1/macro?series=CPI.ZA&limit=10000"
-        )
-        return {row["date"]: row for row in exact(server.get(query, paid_key).content)["data"]}
+        as_of = f"&as_of={day}" if day else ""
+        body = server.exact(f"/v1/macro?series=CPI.ZA&limit=10000{as_of}", paid_key)
+        return {row["date"]: row for row in body["data"]}
 
     for day in days:
         values = {row["TIME_PERIOD"]: Decimal(row["OBS_VALUE"]) for row in output["as_of"][day]}
@@ -87,10 +83,8 @@ def test_pysdmx_and_sdmx1_read_the_values_of_the_api(server: LiveServer, paid_ke
     assert {row["TIME_PERIOD"] for row in output["updated"]} == {
         date for date, row in today.items() if row["available_at"] > days[0]
     }
-    releases = [
-        exact(server.get(f"/v1/series/CPI.ZA/matrix?release={n}", paid_key).content)["data"]
-        for n in range(1, 9)
-    ]
+    path = "/v1/series/CPI.ZA/matrix?release="
+    releases = [server.exact(f"{path}{n}", paid_key)["data"] for n in range(1, 9)]
     vintages = {(one["date"], one["available_at"], one["value"]) for some in releases for one in some}
     history = {(r["TIME_PERIOD"], r["AVAILABLE_AT"], Decimal(r["OBS_VALUE"])) for r in output["history"]}
     assert history == vintages

@@ -25,7 +25,7 @@ def test_the_list_matches_the_series_and_indicators_of_macro(server: LiveServer,
     order = [(row["series"], row["frequency"], row["country"] or "") for row in rows]
     assert order == sorted(order)
     assert len(set(order)) == len(order)
-    annual = server.body("/v1/macro?limit=10000", paid_key)["data"]
+    annual = server.rows("/v1/macro?limit=10000", paid_key)
     listed = {(row["series"], row["country"]): row for row in rows if row["vintages"] == 0}
     assert listed.keys() == {(row["indicator"], row["country"]) for row in annual}
     for (indicator, country), row in listed.items():
@@ -37,7 +37,7 @@ def test_the_list_matches_the_series_and_indicators_of_macro(server: LiveServer,
     dated = [row for row in rows if row["vintages"]]
     assert len(dated) > 5
     for row in dated:
-        own = server.body(f"/v1/macro?series={row['series']}&limit=10000", paid_key)["data"]
+        own = server.rows(f"/v1/macro?series={row['series']}&limit=10000", paid_key)
         days = [one["date"] for one in own]
         assert (row["first_date"], row["last_date"]) == (min(days), max(days))
         assert (row["unit"], row["frequency"], row["country"]) == tuple(
@@ -83,21 +83,16 @@ def test_a_country_keeps_its_own_series_and_pages_give_each_once(server: LiveSer
         ("country=nga&q=gdp", [r for r in catalogue(server, paid_key, "q=gdp") if r["country"] == "NG"]),
         ("", rows),
     ):
-        page = server.body(f"/v1/series?limit=3&{query}", paid_key)
-        paged = page["data"]
-        while page["next_cursor"]:
-            assert page["truncated"]
-            page = server.body(f"/v1/series?limit=3&{query}&cursor={page['next_cursor']}", paid_key)
-            paged += page["data"]
+        pages = server.pages(f"/v1/series?limit=3&{query}", paid_key)
+        assert [row for page in pages for row in page["data"]] == own
         assert own
-        assert paged == own
     assert catalogue(server, paid_key, "country=AQ") == []
 
 
 @pytest.mark.rule("SER-3")
 def test_releases_are_the_days_on_which_values_became_known(server: LiveServer, paid_key: str) -> None:
     for series in ("CPI.NG", "GDP.ZA", "cpi.ke"):
-        releases = server.body(f"/v1/series/{series}/vintages?limit=1000", paid_key)["data"]
+        releases = server.rows(f"/v1/series/{series}/vintages?limit=1000", paid_key)
         days = [row["release_date"] for row in releases]
         assert days == sorted(days, reverse=True)
         entry = next(row for row in catalogue(server, paid_key) if row["series"] == series.upper())
@@ -105,21 +100,21 @@ def test_releases_are_the_days_on_which_values_became_known(server: LiveServer, 
         before: dict[str, Any] = {}
         for row in reversed(releases):
             path = f"/v1/macro?series={series}&limit=1000&as_of={row['release_date']}"
-            current = {one["date"]: one["value"] for one in server.body(path, paid_key)["data"]}
+            current = {one["date"]: one["value"] for one in server.rows(path, paid_key)}
             kinds = Counter(day in before for day in current if current[day] != before.get(day))
             assert (row["added"], row["changed"]) == (kinds[False], kinds[True]), row
             before = current
     # A value released before its own date is known from that date on (contract: PIT-5).
-    flash = server.body("/v1/series/CPI.ZA/vintages?limit=1000", paid_key)["data"]
+    flash = server.rows("/v1/series/CPI.ZA/vintages?limit=1000", paid_key)
     assert flash[0]["release_date"] == "2025-07-30"
-    values = server.body("/v1/macro?series=CPI.ZA&limit=1000", paid_key)["data"]
+    values = server.rows("/v1/macro?series=CPI.ZA&limit=1000", paid_key)
     assert sum(row["added"] for row in flash) == len(values)
     assert sum(row["changed"] for row in flash) >= sum(row["vintage"] - 1 for row in values) > 0
 
 
 @pytest.mark.rule("SER-3")
 def test_an_indicator_has_no_releases_and_an_unknown_series_is_not_found(server: LiveServer, paid_key: str):
-    assert server.body("/v1/series/NY.GDP.MKTP.CD/vintages", paid_key)["data"] == []
+    assert server.rows("/v1/series/NY.GDP.MKTP.CD/vintages", paid_key) == []
     answer = server.get("/v1/series/CPI.ZZ/vintages", paid_key)
     assert answer.status_code == 404
     assert "CPI.ZA" in answer.json()["detail"]

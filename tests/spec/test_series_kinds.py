@@ -31,13 +31,6 @@ commercial_redistribution = true
 )
 
 
-def desk_in(folder: Path, **settings: str) -> Desk:
-    desk = Desk(folder, **settings)
-    with (desk.home / "sources.toml").open("a") as stream:
-        stream.write(SOURCES)
-    return desk
-
-
 def take(desk: Desk, source: str, text: str) -> dict[str, int]:
     desk.command("ingest", source, desk.write(f"{source}.csv", text))
     done = desk.command("ingest", source, desk.write(f"{source}.csv", text))
@@ -46,8 +39,7 @@ def take(desk: Desk, source: str, text: str) -> dict[str, int]:
 
 
 def served(desk: Desk) -> list[tuple[Any, ...]]:
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         rows = caller.get("/v1/macro", series="FX.USD.ZAR", limit=100)["data"]
     return [
         (row["frequency"], row["series_type"], row["date"], row["value"], row["available_at"]) for row in rows
@@ -63,7 +55,7 @@ def test_the_kind_published_first_owns_the_key_in_any_order_of_ingestion(
     answers = []
     for number, order in enumerate(itertools.islice(itertools.permutations(files), 0, 6, 2)):
         settings = engine if number == 0 else {}
-        desk = desk_in(tmp_path / str(number), **settings)
+        desk = Desk(tmp_path / str(number), SOURCES, **settings)
         for source in order:
             take(desk, source, files[source])
         answers.append(served(desk))
@@ -73,7 +65,7 @@ def test_the_kind_published_first_owns_the_key_in_any_order_of_ingestion(
 
 @pytest.mark.rule("MACRO-11")
 def test_rows_of_another_kind_are_rejected_until_the_first_kind_is_withdrawn(tmp_path: Path) -> None:
-    desk = desk_in(tmp_path)
+    desk = Desk(tmp_path, SOURCES)
     assert take(desk, "two", MONTHLY) == {"unchanged": 2, "rejected": 0}
     assert take(desk, "one", DAILY) == {"unchanged": 0, "rejected": 2}
     (reason,) = {row["reason"] for row in desk.rejects()}
@@ -82,15 +74,14 @@ def test_rows_of_another_kind_are_rejected_until_the_first_kind_is_withdrawn(tmp
         "use another key, such as FX.USD.ZAR.D"
     )
     assert take(desk, "one", DAILY.replace("FX.USD.ZAR", "FX.USD.ZAR.D")) == {"unchanged": 2, "rejected": 0}
-    done = desk.command("withdraw", "two", "--reason", "a test")
-    assert done.returncode == 0, done.stderr
+    desk.succeed("withdraw", "two", "--reason", "a test")
     assert take(desk, "one", DAILY) == {"unchanged": 2, "rejected": 0}
     assert {row[:2] for row in served(desk)} == {("daily", "fx")}
 
 
 @pytest.mark.rule("MACRO-11")
 def test_one_file_with_two_kinds_of_a_key_keeps_the_one_that_was_public_first(tmp_path: Path) -> None:
-    desk = desk_in(tmp_path)
+    desk = Desk(tmp_path, SOURCES)
     assert take(desk, "one", DAILY + MONTHLY.removeprefix(HEAD)) == {"unchanged": 2, "rejected": 2}
     assert {row[:2] for row in served(desk)} == {("monthly", "fx")}
 
@@ -107,14 +98,13 @@ CAPTURES = {"2012-09-20": (1, 2), "2013-06-28": (3, 2), "2018-08-01": (3, 4)}
 
 @pytest.fixture(scope="module")
 def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
-    desk = desk_in(tmp_path_factory.mktemp("repeated"))
+    desk = Desk(tmp_path_factory.mktemp("repeated"), SOURCES)
     for day, values in CAPTURES.items():
         desk.ingest("worldbank", f"{day}-wdi.csv", WIDE.format(*values))
     more = 'CPI.NG,cpi,monthly,NG,2011-01-31,{},"index, as the country\'s own base",{}\n'
     desk.ingest("one", "cpi.csv", HEAD + more.format(7, "2012-01-01") + more.format(8, "2013-01-01"))
     desk.ingest("two", "rates.csv", MONTHLY)
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 
@@ -196,10 +186,9 @@ def test_any_day_can_be_repeated_from_the_file_alone(caller: PaidCaller) -> None
 
 @pytest.mark.rule("LOCK-2")
 def test_a_value_released_before_its_own_date_is_known_from_that_date(tmp_path: Path) -> None:
-    desk = desk_in(tmp_path)
+    desk = Desk(tmp_path, SOURCES)
     take(desk, "one", HEAD + "FX.USD.GHS,fx,daily,GH,2024-06-30,15.1,GHS per USD,2024-03-01\n")
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         for day, keys in (("2024-04-01", []), ("2024-06-30", ["FX.USD.GHS"])):
             assert [row["id"] for row in caller.get("/v1/search", q="FX.USD.GHS", as_of=day)["data"]] == keys
             listed = caller.get(f"/at/{day}/v1/series", q="FX.USD.GHS")["data"]

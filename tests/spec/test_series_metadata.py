@@ -156,8 +156,7 @@ def test_metadata_are_sealed_backed_up_and_withdrawn_with_their_file(desk: Desk,
     assert restored.returncode == 0, restored.stderr
     done = copy.command("withdraw", "worldbank", "--file", "WDISeries.csv", "--reason", "a test")
     assert done.returncode == 0, done.stderr
-    copy.publish()
-    with copy.serve() as caller:
+    with copy.publish_and_serve() as caller:
         (row,) = caller.get("/v1/macro", indicator="SP.POP.TEST", country="KE")["data"]
         assert (row["indicator_name"], row["unit"]) == (None, None)
         (row,) = caller.get("/v1/macro", indicator="PA.TEST.FX", country="KE")["data"]

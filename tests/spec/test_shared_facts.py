@@ -39,16 +39,11 @@ def key(live: LiveServer) -> str:
 
 
 def ask(server: LiveServer, key: str, query: str) -> dict[str, Any]:
-    answer = server.get(f"/v1/shared/facts?{query}", key)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = json.loads(answer.text, parse_int=Decimal, parse_float=Decimal)
-    assert body["count"] == len(body["data"])
-    return body
+    return server.exact(f"/v1/shared/facts?{query}", key)
 
 
 def rows(server: LiveServer, key: str, query: str) -> list[dict[str, Any]]:
-    data: list[dict[str, Any]] = ask(server, key, f"{query}&limit=10000")["data"]
-    return data
+    return list(ask(server, key, f"{query}&limit=10000")["data"])
 
 
 AMOUNTS = ("unit", "value", "available_at", "period_end", "vintage")

@@ -72,11 +72,7 @@ def key(live: LiveServer) -> str:
 
 
 def ask(server: LiveServer, key: str, query: str = "", path: str = PATH) -> dict[str, Any]:
-    answer = server.get(f"{path}?{query}", key)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = json.loads(answer.text, parse_float=Decimal)
-    assert body["count"] == len(body["observations"])
-    return body
+    return server.exact(f"{path}?{query}", key)
 
 
 def panel_rows(body: dict[str, Any]) -> list[Row]:

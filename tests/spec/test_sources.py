@@ -24,14 +24,9 @@ FILINGS = (
 Rows = list[dict[str, Any]]
 
 
-def rows_of(server: LiveServer, path: str, key: str) -> Rows:
-    rows: Rows = server.body(path, key)["data"]
-    return rows
-
-
 @pytest.mark.rule("SRCS-1")
 def test_every_source_says_who_publishes_it_and_under_which_licence(server: LiveServer, sample_key: str):
-    rows = rows_of(server, "/v1/sources", sample_key)
+    rows = server.rows("/v1/sources", sample_key)
     assert all(set(row) == SOURCE_FIELDS for row in rows)
     ids = [row["source_id"] for row in rows]
     assert ids == sorted(set(ids))
@@ -49,32 +44,32 @@ def test_every_source_says_who_publishes_it_and_under_which_licence(server: Live
 
 @pytest.mark.rule("SRCS-1")
 def test_rows_are_counted_as_they_are_served(server: LiveServer, paid_key: str) -> None:
-    rows = rows_of(server, "/v1/sources", paid_key)
-    facts = {row["measure"]: row["value"] for row in rows_of(server, "/v1/quality-metrics/AF-FUND", paid_key)}
+    rows = server.rows("/v1/sources", paid_key)
+    facts = {row["measure"]: row["value"] for row in server.rows("/v1/quality-metrics/AF-FUND", paid_key)}
     assert sum(row["row_count"] for row in rows if row["sku"] == "AF-FUND") == facts["facts"]
-    tenders = rows_of(server, "/v1/quality-metrics/AF-TENDER", paid_key)
+    tenders = server.rows("/v1/quality-metrics/AF-TENDER", paid_key)
     releases = {row["measure"]: row["value"] for row in tenders}["releases"]
     assert sum(row["row_count"] for row in rows if row["sku"] == "AF-TENDER") == releases
 
 
 @pytest.mark.rule("SRCS-2")
 def test_coverage_counts_the_rows_that_endpoints_serve(server: LiveServer, paid_key: str) -> None:
-    rows = rows_of(server, "/v1/coverage", paid_key)
+    rows = server.rows("/v1/coverage", paid_key)
     assert all(set(row) == COVERAGE_FIELDS for row in rows)
     order = [(r["sku"], r["country"] or "", r["source_id"], r["unit_of_count"]) for r in rows]
     assert order == sorted(set(order))
-    issuers = rows_of(server, "/v1/issuers?limit=1000", paid_key)
+    issuers = server.rows("/v1/issuers?limit=1000", paid_key)
     for country in {row["country"] for row in issuers}:
         counted = [r for r in rows if (r["unit_of_count"], r["country"]) == ("issuers", country)]
         own = [row for row in issuers if row["country"] == country]
         assert max(r["count"] for r in counted) <= len(own) <= sum(r["count"] for r in counted)
     for country in ("ZA", "KE"):
         releases = [r for r in rows if (r["unit_of_count"], r["country"]) == ("releases", country)]
-        tenders = server.body(f"/v1/tenders?country={country}&limit=10000", paid_key)["data"]
+        tenders = server.rows(f"/v1/tenders?country={country}&limit=10000", paid_key)
         assert sum(r["count"] for r in releases) == len(tenders)
         assert max(r["last_date"] for r in releases) == max(t["release_date"][:10] for t in tenders)
         assert min(r["first_date"] for r in releases) == min(t["release_date"][:10] for t in tenders)
-    catalogue = rows_of(server, "/v1/series?limit=1000", paid_key)
+    catalogue = server.rows("/v1/series?limit=1000", paid_key)
     series = [row for row in catalogue if row["vintages"]]
     assert sum(r["count"] for r in rows if r["unit_of_count"] == "series") >= len(series)
     indicators = [row for row in catalogue if not row["vintages"]]
@@ -83,13 +78,13 @@ def test_coverage_counts_the_rows_that_endpoints_serve(server: LiveServer, paid_
 
 @pytest.mark.rule("SRCS-2")
 def test_coverage_can_be_asked_of_a_country_and_a_dataset(server: LiveServer, paid_key: str) -> None:
-    rows = rows_of(server, "/v1/coverage", paid_key)
+    rows = server.rows("/v1/coverage", paid_key)
     own = [row for row in rows if row["country"] == "ZA"]
-    assert rows_of(server, "/v1/coverage?country=za", paid_key) == own
-    assert rows_of(server, "/v1/coverage?country=ZA&sku=AF-MACRO", paid_key) == [
+    assert server.rows("/v1/coverage?country=za", paid_key) == own
+    assert server.rows("/v1/coverage?country=ZA&sku=AF-MACRO", paid_key) == [
         row for row in own if row["sku"] == "AF-MACRO"
     ]
-    assert rows_of(server, "/v1/coverage?country=AQ", paid_key) == []
+    assert server.rows("/v1/coverage?country=AQ", paid_key) == []
     assert server.tool("get_coverage", paid_key, {"country": "ZA"})["data"] == own
     assert server.get("/v1/coverage?contry=ZA", paid_key).json()["parameter"] == "contry"
 
@@ -115,8 +110,8 @@ def test_freshness_uses_only_days_with_evidence(tmp_path: Path) -> None:
     desk.publish()
     with LiveServer(desk.home) as server:
         key = create_key(desk.home, "starter")
-        sources = {row["source_id"]: row for row in rows_of(server, "/v1/sources", key)}
-        coverage = {row["source_id"]: row for row in rows_of(server, "/v1/coverage", key)}
+        sources = {row["source_id"]: row for row in server.rows("/v1/sources", key)}
+        coverage = {row["source_id"]: row for row in server.rows("/v1/coverage", key)}
     assert sources.keys() == coverage.keys() == {"dated", "undated"}
     assert (sources["dated"]["freshness_days"], sources["undated"]["freshness_days"]) == (20, None)
     assert (coverage["dated"]["freshness_days"], coverage["undated"]["freshness_days"]) == (20, None)

@@ -12,7 +12,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import msgspec
 import pytest
 
 from sankofa.client import Client
@@ -77,7 +76,6 @@ SPLITS: Final = [
     (ALPHABET, "2023-02-02", "2023-02-03", 20, (2020, 2021)),
     (AMAZON, "2023-02-02", "2023-02-03", 20, (2020, 2021)),
 ]
-_exact = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
 def of(cik: str) -> str:
@@ -134,14 +132,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServe
 
 def rows_of(served: tuple[LiveServer, str], path: str) -> list[dict[str, Any]]:
     server, key = served
-    answer = server.get(path, key)
-    assert answer.status_code == 200, answer.text
-    rows: list[dict[str, Any]] = _exact(answer.content)["data"]
-    return rows
+    return list(server.exact(path, key)["data"])
 
 
 def published(cik: str, day: str) -> dict[tuple[str, str], Decimal]:
-    """By concept and last day: the figure of the latest report filed by a day."""
+    """The figures of the latest report filed by a day, by concept and last day of the year."""
     return {
         (name, report.end): figure
         for report in filed_years(cik)
@@ -176,7 +171,7 @@ def test_no_surface_applies_a_split_before_a_filing_restates_for_it(
         statement = per_share(rows_of(served, f"/v1/statements/{of(cik)}?as_of={day}&limit=1000"))
         assert statement.items() <= expected.items()
         assert {name for name, _ in statement} == set(EPS)
-        facts = _exact(server.get(f"/at/{day}/sec/api/xbrl/companyfacts/CIK{cik}.json", key).content)["facts"]
+        facts = server.exact(f"/at/{day}/sec/api/xbrl/companyfacts/CIK{cik}.json", key)["facts"]
         newest = {
             (name, one["end"]): Decimal(str(one["val"]))
             for name in (*EPS, *COUNTS)

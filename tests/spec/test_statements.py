@@ -20,8 +20,7 @@ Cell = tuple[str, str, str]
 
 
 def statement(server: LiveServer, key: str, issuer: str, query: str = "") -> Rows:
-    rows: Rows = server.body(f"/v1/statements/{issuer}?{query}", key)["data"]
-    return rows
+    return server.rows(f"/v1/statements/{issuer}?{query}", key)
 
 
 def cell(row: dict[str, Any]) -> Cell:
@@ -38,7 +37,7 @@ def test_every_line_item_of_a_period_appears_once_with_a_reported_figure(
 
 
 def hold_against_fundamentals(server: LiveServer, key: str, issuer: str, day: str) -> None:
-    facts = server.body(f"/v1/fundamentals/{issuer}?as_of={day}", key)["data"]
+    facts = server.rows(f"/v1/fundamentals/{issuer}?as_of={day}", key)
     rows = statement(server, key, issuer, f"as_of={day}")
     cells = [cell(row) for row in rows]
     assert len(set(cells)) == len(cells)
@@ -74,7 +73,7 @@ def compare_with_metrics(server: LiveServer, key: str, issuer: str, day: str) ->
     rows = statement(server, key, issuer, f"as_of={day}&period_type=FY")
     figures = {(row["line_item"], row["period_end"]): row for row in rows}
     compared = 0
-    for metric in server.body(f"/v1/metrics/{issuer}?as_of={day}", key)["data"]:
+    for metric in server.rows(f"/v1/metrics/{issuer}?as_of={day}", key):
         inputs: defaultdict[str, Rows] = defaultdict(list)
         for one in metric["inputs"]:
             inputs[one["line_item"]].append(one)

@@ -126,19 +126,16 @@ def test_a_frozen_or_dead_store_is_named_and_the_service_recovers_by_itself(
     own_home: Path, redis_server: RedisServer, stores: tuple[str, ...], reported: str
 ) -> None:
     with on_redis(own_home, redis_server, *stores) as live:
-        redis_server.freeze()
-        assert_data_refused(live, reported)
-        assert_degraded(live, set(stores))
-        redis_server.thaw()
-        until(live, ENTITY, 200, SANDBOX)
-        until(live, "/v1/status", 200)
-
-        redis_server.kill()
-        assert_data_refused(live, reported)
-        assert_degraded(live, set(stores))
-        redis_server.start()
-        until(live, ENTITY, 200, SANDBOX)
-        until(live, "/v1/status", 200)
+        for stop, go_on in (
+            (redis_server.freeze, redis_server.thaw),
+            (redis_server.kill, redis_server.start),
+        ):
+            stop()
+            assert_data_refused(live, reported)
+            assert_degraded(live, set(stores))
+            go_on()
+            until(live, ENTITY, 200, SANDBOX)
+            until(live, "/v1/status", 200)
         assert SANDBOX not in live.log.replace(f"Sandbox key: {SANDBOX}", "").replace(
             f"X-API-Key: {SANDBOX}", ""
         )

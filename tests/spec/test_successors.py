@@ -40,14 +40,11 @@ commercial_redistribution = true
 
 @pytest.fixture(scope="module")
 def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
-    desk = Desk(tmp_path_factory.mktemp("successors"))
-    with (desk.home / "sources.toml").open("a") as stream:
-        stream.write(SOURCES)
+    desk = Desk(tmp_path_factory.mktemp("successors"), SOURCES)
     assert desk.ingest("ids", "ids.csv", IDS)["rejected"] == 2
     assert "successor: " in desk.rejects()[-1]["reason"]
     desk.ingest("figures", "figures.csv", FIGURES)
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 

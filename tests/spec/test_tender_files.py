@@ -50,8 +50,7 @@ def test_source_ref_says_where_in_which_file(market: PaidCaller, ocid: str, loca
 
 
 def served_title(desk: Desk, ocid: str = "x") -> list[str]:
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         return [row["title"] for row in caller.tenders() if row["ocid"] == f"ocds-test-{ocid}"]
 
 
@@ -102,7 +101,7 @@ def test_another_date_or_another_id_is_another_release(plain_desk: Desk) -> None
     assert served_title(plain_desk) == ["3", "1", "2"]
 
 
-# What cannot be read
+# Files that cannot be read
 
 
 BAD = [
@@ -162,8 +161,7 @@ def test_a_bad_field_is_null_or_dropped_and_named_and_the_rest_of_the_release_st
         ("releases[0]: awards[1].date", "no such date"),
         ("releases[0]: awards[2]", "expected an object"),
     }
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         row = caller.tender("bad")
         assert (row["title"], row["value_amount"], row["value_currency"]) == (None, None, None)
         assert row["award_count"] == 1
@@ -237,8 +235,7 @@ def test_a_number_with_too_many_digits_becomes_null_and_the_release_stays(
     assert (counted["appended"], counted["rejected"]) == (2, 1)
     (rejected,) = plain_desk.rejects()
     assert "amount" in rejected["position"]
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         assert (caller.tender("long")["value_amount"], caller.tender("long")["title"]) == (None, "Roads")
 
 
@@ -262,8 +259,7 @@ def test_without_a_country_of_its_source_a_release_takes_that_of_its_buyer(plain
     assert ingested["appended"] == 6
     silent = {where.partition(":")[0] for where, why in _rejects(plain_desk) if "not served" in why}
     assert silent == {f"releases[{n}]" for n in (3, 4, 5)}
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         assert {row["ocid"] for row in caller.tenders(country="UG")} == {
             "ocds-test-listed",
             "ocds-test-scheme",

@@ -63,8 +63,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     releases = [_release(n) for n in range(84)]
     desk.ingest("portal-za", "za.json", package(*releases[:60]))
     desk.ingest("portal-ke", "ke.json", package(*releases[60:]))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         yield caller
 
 

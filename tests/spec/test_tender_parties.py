@@ -101,8 +101,7 @@ def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*RELEASES))
     desk.ingest("portal-ke", "ke.json", package(*KENYA))
-    desk.publish()
-    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as caller:
+    with desk.publish_and_serve(per_minute_sample="100000", per_month_sample="1000000") as caller:
         yield caller
 
 

@@ -76,18 +76,12 @@ def test_a_process_can_be_paged_and_its_cursor_is_bound_to_it(plain_desk: Desk) 
     days = [f"2025-0{n}-01T00:00:00Z" for n in range(1, 6)]
     process = [release("long", day, id=f"long-{n}") for n, day in enumerate(days)]
     plain_desk.ingest("portal-za", "za.json", package(*process, release("other", "2025-03-02T00:00:00Z")))
-    plain_desk.publish()
-    with plain_desk.serve() as caller:
+    with plain_desk.publish_and_serve() as caller:
         key = caller.server.key("sample")
-        ids, address = [], "/v1/tenders?ocid=ocds-test-long&limit=2"
-        body = caller.server.get(address, key).json()
-        other = caller.server.get(f"/v1/tenders?cursor={body['next_cursor']}", key)
+        pages = list(caller.server.pages("/v1/tenders?ocid=ocds-test-long&limit=2", key))
+        other = caller.server.get(f"/v1/tenders?cursor={pages[0]['next_cursor']}", key)
         assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
-        while True:
-            ids += [row["release_id"] for row in body["data"]]
-            if body["next_cursor"] is None:
-                break
-            body = caller.server.get(f"{address}&cursor={body['next_cursor']}", key).json()
+        ids = [row["release_id"] for page in pages for row in page["data"]]
         assert ids == [f"long-{n}" for n in (4, 3, 2, 1, 0)]
 
 
@@ -97,8 +91,7 @@ def test_a_cursor_of_a_withdrawn_edition_leads_to_no_withdrawn_row(plain_desk: D
     desk = plain_desk
     desk.ingest("portal-za", "a.json", package(*SPREAD[:12]))
     desk.ingest("portal-za", "b.json", package(*SPREAD[12:24]))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         page = caller.get("/v1/tenders", limit=3)
         succeed(
             desk.home, "withdraw", "portal-za", "--file", "a.json", "--everywhere", "--reason", "court order"
@@ -113,8 +106,7 @@ def test_a_cursor_of_a_withdrawn_edition_leads_to_no_withdrawn_row(plain_desk: D
 def test_a_cursor_survives_a_restart(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         page = caller.get("/v1/tenders", limit=4)
     with desk.serve() as caller:
         rest = caller.get("/v1/tenders", limit=10, cursor=page["next_cursor"])

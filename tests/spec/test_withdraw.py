@@ -1,4 +1,4 @@
-"""`sankofa withdraw`: a tombstone, an edition as if the file had never come, and a file that comes again."""
+"""`sankofa withdraw`: a tombstone, an edition without the file, and a file that is ingested again."""
 
 import json
 import re
@@ -61,8 +61,7 @@ def test_a_source_is_withdrawn_even_if_nothing_else_is_left(desk: Desk) -> None:
     before = desk.publish()
     done = desk.command("withdraw", "portal-za", "--everywhere", "--reason", "court order")
     assert (done.returncode, "withdrawn 2, still valid 0" in done.stdout) == (0, True), done.stderr
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         get = caller.server.get
         for path in ("tenders", "tender-parties", "search?q=Works", "coverage", "sources"):
             assert get(f"/v1/{path}", caller.key).json()["count"] == 0, path
@@ -78,8 +77,7 @@ def test_a_source_is_withdrawn_even_if_nothing_else_is_left(desk: Desk) -> None:
     again = desk.command("ingest", "portal-za", desk.folder / "records.json")
     assert "records.json: was withdrawn on" in again.stdout
     assert "counts again" in again.stdout
-    desk.publish()
-    with desk.serve() as caller:
+    with desk.publish_and_serve() as caller:
         assert len(caller.tenders(country="ZA")) == 3
 
 
@@ -98,8 +96,7 @@ def test_rows_that_another_file_has_too_stay_and_name_that_file(desk: Desk) -> N
     ]
     desk.publish()
     for withdrawn, remaining in (("ocds.json", "records.json"), ("records.json", "copy.json")):
-        done = desk.command("withdraw", "portal-za", withdrawn, "--reason", "replaced")
-        assert done.returncode == 0, done.stderr
+        desk.succeed("withdraw", "portal-za", withdrawn, "--reason", "replaced")
         desk.publish()
         (file,) = [row for row in listed if row["file"] == remaining]
         with desk.serve() as caller:
@@ -129,8 +126,7 @@ def test_a_restored_home_remembers_withdrawals(plain_desk: Desk, tmp_path: Path)
     shutil.copytree(desk.home / "vault", other.home / "vault")
     assert other.publish() == first
     assert other.command("withdraw", "portal-za", "records.json", "--reason", "x").returncode == 0
-    other.publish()
-    with other.serve() as caller:
+    with other.publish_and_serve() as caller:
         assert [len(caller.tenders(country=code)) for code in ("ZA", "KE")] == [0, 1]
 
 
@@ -159,9 +155,7 @@ def test_a_withdrawal_that_matches_nothing_is_refused(
 
 
 @pytest.mark.rule("ENT-1", "ING-9")
-def test_an_organisation_keeps_its_id_after_its_first_identifier_is_withdrawn(
-    tmp_path: Path,
-) -> None:
+def test_an_organisation_keeps_its_id_after_its_first_identifier_is_withdrawn(tmp_path: Path) -> None:
     home, links, figures = tmp_path / "home", tmp_path / "links.csv", tmp_path / "figures.csv"
     cik = "registry:US-SEC-CIK:0000812070"
     links.write_text(f"entity,id_type,id_value,registry\n{cik},lei,{lei('ROADS')},\n")
@@ -202,7 +196,6 @@ def test_a_file_named_after_a_withheld_person_is_found_by_its_number(plain_desk:
     assert refused.returncode == 1
     (number,) = re.findall(r"if it is 'award-\[withheld\]-1.json', give --capture (\d+)", refused.stderr)
     assert "nelson" not in refused.stderr.casefold()
-    done = desk.command("withdraw", "portal-za", "--capture", number, "--reason", "wrong")
-    assert done.returncode == 0, done.stderr
+    desk.succeed("withdraw", "portal-za", "--capture", number, "--reason", "wrong")
     other = desk.command("withdraw", "portal-za", "another.json", "--reason", "wrong")
     assert "nothing of source 'portal-za' is in the ledger" in other.stderr

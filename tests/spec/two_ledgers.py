@@ -24,7 +24,7 @@ NEW: Final = "999900SAMPLEKE000326"
 BUYER: Final = lei("ROADS")
 GONE: Final = lei("GONE")
 LATE: Final = "sample-late"
-"""A source of identifiers that comes after the day."""
+"""A source of identifiers that is ingested after the day."""
 _SOURCES: Final = "".join(
     f"""
 [sources.{name}]
@@ -61,13 +61,13 @@ def publish_both(folder: Path, day: str, **engine: str) -> None:
     _run(long, "publish", "--despite-floors", **engine)
 
 
-def _withdraw(home: Path, later_files: Path, before: Path, **engine: str) -> None:
+def _withdraw(home: Path, newer: Path, before: Path, **engine: str) -> None:
     """Files and a source that an edition held and that were withdrawn; one of the files came again."""
-    withdrawn_files(later_files)
-    _take(home, later_files, **engine)
+    withdrawn_files(newer)
+    _take(home, newer, **engine)
     _run(home, "publish", "--despite-floors", **engine)
     options = "--everywhere", "--reason", "wrong"
-    for path in sorted(later_files.iterdir()):
+    for path in sorted(newer.iterdir()):
         names = [one for file in path.iterdir() for one in ("--file", file.name)]
         _run(
             home,

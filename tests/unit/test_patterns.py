@@ -39,7 +39,7 @@ _SUSPECT = 0.02
 _STEPS = (16, 64, 512, LARGEST // 4, LARGEST)
 """How often an input is repeated."""
 _TIMEOUT = 2.0
-"""Seconds after which a single input is given up: some patterns take twice as long for one repeat more."""
+"""Seconds allowed for one input: some patterns take twice as long for one repeat more."""
 _GROWTH = 8
 """Four times the input takes four times as long where work is linear, sixteen times where it is quadratic."""
 _CHARACTERS = "aA0 -._@!\n\x00\u00e9"

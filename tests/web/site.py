@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from sankofa.model.identifiers import service_id
-from tests.live import LiveServer, succeed
+from tests.live import succeed
 from tests.spec.register import COLUMNS, lei, record
 
 ISSUER = "DC0DBD6CD9CB9E410EE2BEEB08"
@@ -192,15 +192,3 @@ def publish_hostile_world(home: Path) -> None:
         ("publish",),
     ):
         succeed(home, *arguments)
-
-
-def all_release_ids(server: LiveServer, key: str, country: str) -> list[str]:
-    """The release ids of a country from the pages of the API."""
-    ids: list[str] = []
-    cursor = ""
-    while True:
-        body = server.get(f"/v1/tenders?country={country}{cursor}", key).json()
-        ids += [row["release_id"] for row in body["data"]]
-        if body["next_cursor"] is None:
-            return ids
-        cursor = f"&cursor={body['next_cursor']}"

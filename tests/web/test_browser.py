@@ -1,4 +1,4 @@
-"""The pages in a real browser: the day moves, figures open, and everybody can read them."""
+"""The pages in a real browser: the day control, figures, and accessibility."""
 
 import base64
 import os
@@ -82,8 +82,8 @@ _CUT_WHAT_REPEATS = """(most) => {
     }
   }
 }"""
-"""Of rows, entries and marks of a chart that have the same elements, attributes and classes in them leaves
-the first few: axe says the same of each of them."""
+"""Keeps only the first few rows, entries and marks with the same elements, attributes and classes: axe
+reports the same for each."""
 _AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
@@ -119,7 +119,7 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(browser: Brows
     """Without a violation of axe, an error in the console or a request to another host."""
     failures = []
     checked_texts: list[str] = []
-    # Of what is left of a page, the colours of one theme are measured with the rest.
+    # The cut page is also measured for the colours of one theme.
     rules = _ALL_BUT_COLOURS if ALL_ROUNDS else _RULES
     themes: list[Literal["light", "dark"]] = ["light", "dark"] if ALL_ROUNDS else ["dark"]
     with visitor(browser, server.url, viewport={"width": 1200, "height": 900}) as window:

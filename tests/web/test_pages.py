@@ -18,14 +18,7 @@ import pytest
 
 from sankofa.web.documents import documents
 from tests.live import LiveServer
-from tests.web.site import (
-    BROWSER,
-    COMPANY,
-    ISSUER,
-    PAGES,
-    Html,
-    figures,
-)
+from tests.web.site import BROWSER, COMPANY, ISSUER, PAGES, Html, figures
 
 
 @pytest.mark.rule("WEB-1")

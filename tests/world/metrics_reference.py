@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tests.world.reference import ExpectedRow, FiledFigure, knowable
-from tests.world.routes_reference import Filed, Option, _unless, declared_routes, line_items, terms
+from tests.world.routes_reference import Filed, Option, _unless, line_items, rules, terms
 
 F = Fraction
 Table = dict[str, Fraction]
@@ -117,7 +117,7 @@ class Issuer:
             self._by_end.setdefault(t.end, []).append(t)
 
     def current(self, day: date) -> dict[str, Answer]:
-        """By metric: the value or the reason why there is none, its inputs, and the year."""
+        """For each metric: the value or the reason why there is none, its inputs, and the year."""
         ends = self._published(day)
         if not ends:
             return dict.fromkeys(SLUGS, ("not_published", None, None))
@@ -305,8 +305,8 @@ def _forms(slug: str) -> list[tuple[set[str], Callable[[Table], tuple[Fraction, 
 @cache
 def used_concepts() -> frozenset[str]:
     """Every name that the two files use."""
-    names = set(declared_routes()["items"])
-    for text in _texts(declared_routes()):
+    names = set(rules()["items"])
+    for text in _texts(rules()):
         names.update(name.lstrip("-") for name in re.findall(r"[\w-]+:\w+", text))
     return frozenset(names)
 
@@ -329,27 +329,27 @@ def _texts(data: Any) -> Iterator[str]:
 def deciding(item: str) -> frozenset[str]:
     """Every name that can decide which figure an item uses."""
     items, deciders = {item}, set[str]()
-    for identity in declared_routes()["identities"].values():
+    for identity in rules()["identities"].values():
         names = {name for _, name in terms(identity["items"])}
         if items & names:
             items |= names
             deciders |= {name for _, name in terms(identity.get("optional", ""))}
     for one in items:
         deciders.add(one)
-        for route in declared_routes()["items"].get(one, []):
+        for route in rules()["items"].get(one, []):
             deciders |= {name for _, name in terms(route.get("take", ""))} | set(
                 _unless(route.get("unless", ""))
             )
             deciders |= {name for text in route.get("at_least", []) for _, name in terms(text)}
-            equations = declared_routes()["confirmations"].get(route.get("confirm", ""), [])
+            equations = rules()["confirmations"].get(route.get("confirm", ""), [])
             deciders |= {name for equation in equations for _, name in terms(equation)}
             for name in route.get("of", "").split():
-                breakdown = declared_routes()["breakdowns"][name]
+                breakdown = rules()["breakdowns"][name]
                 deciders |= {
                     c.lstrip("-") for members in breakdown["members"].values() for c in members.split()
                 }
                 deciders |= {c for text in breakdown["totals"] for _, c in terms(text)}
-        deciders |= {name for text in declared_routes()["parts"].get(one, []) for _, name in terms(text)}
+        deciders |= {name for text in rules()["parts"].get(one, []) for _, name in terms(text)}
     return frozenset(deciders)
 
 

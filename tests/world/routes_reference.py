@@ -21,7 +21,7 @@ F = Fraction
 
 
 @cache
-def declared_routes() -> dict[str, Any]:
+def rules() -> dict[str, Any]:
     folder = files("sankofa.model")
     texts = [folder.joinpath(name).read_text() for name in ("routes.toml", "breakdowns.toml")]
     return tomllib.loads("\n".join(texts))
@@ -39,11 +39,11 @@ class Filed(NamedTuple):
     """The figures of a period in one standard and currency, and those in each filing."""
 
     rows: Mapping[str, ExpectedRow]
-    """By concept; none was withdrawn."""
+    """The row of each concept; none was withdrawn."""
     filings: Sequence[frozenset[str]]
     """The earliest first, without those that have only what an earlier one has."""
     earlier: Mapping[str, Sequence[Decimal]] = MappingProxyType({})
-    """By concept, the figures that were replaced."""
+    """The replaced figures of each concept."""
 
     def value(self, concept: str) -> Fraction:
         return F(self.rows[concept].value or 0)
@@ -81,7 +81,7 @@ def options(item: str, filed: Filed) -> list[Option]:
 @cache
 def _routes(item: str) -> list[tuple[int, dict[str, Any], frozenset[str]]]:
     """The routes to an item: number, conditions and concepts of each."""
-    routes = [{"take": item}, *declared_routes()["items"][item]]
+    routes = [{"take": item}, *rules()["items"][item]]
     return [(n, r, frozenset(name for _, name in terms(r.get("take", "")))) for n, r in enumerate(routes)]
 
 
@@ -120,30 +120,26 @@ def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
 
 def _plausible(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option | None:
     """Drop totals that are less than a part; correct the sign of an outflow if that is proven."""
-    if option.value < 0 and item in declared_routes()["magnitudes"].split():
+    if option.value < 0 and item in rules()["magnitudes"].split():
         return _turned(item, route, option, filed)
-    if option.value < 0 and item in declared_routes()["never_negative"].split():
+    if option.value < 0 and item in rules()["never_negative"].split():
         return None
-    same = {r["take"] for r in declared_routes()["items"][item] if r.get("served") and "confirm" not in r}
+    same = {r["take"] for r in rules()["items"][item] if r.get("served") and "confirm" not in r}
     if (
         not option.value
         and route.get("take") in same
         and any(one in filed.rows and filed.value(one) for one in same)
     ):
         return None
-    least = [filed.sum(text) for text in declared_routes()["parts"].get(item, [])]
+    least = [filed.sum(text) for text in rules()["parts"].get(item, [])]
     if any(part is not None and option.value < part for part in least):
         return None
     wholes = (
-        [one.value for one in options(declared_routes()["wholes"][item], filed)]
-        if item in declared_routes()["wholes"]
-        else []
+        [one.value for one in options(rules()["wholes"][item], filed)] if item in rules()["wholes"] else []
     )
     if wholes and option.value > max(*wholes, F(0)):
         return None
-    return (
-        _with_its_sign(item, route, option, filed) if item in declared_routes()["signed"].split() else option
-    )
+    return _with_its_sign(item, route, option, filed) if item in rules()["signed"].split() else option
 
 
 def _with_its_sign(item: str, route: dict[str, Any], option: Option, filed: Filed) -> Option:
@@ -157,7 +153,7 @@ def _with_its_sign(item: str, route: dict[str, Any], option: Option, filed: File
             for own in (option.value, -option.value)
             for values in [[s * (own if n == "$" else filed.value(n)) for s, n in terms(equation)]]
         )
-        for equation in declared_routes()["confirmations"][item]
+        for equation in rules()["confirmations"][item]
         for others in [{concept, *(name for _, name in terms(equation) if name != "$")}]
         if any(filing >= others for filing in filed.filings)
     ]
@@ -183,9 +179,9 @@ def _turned(item: str, route: dict[str, Any], option: Option, filed: Filed) -> O
             and concept not in others
             and sum(s * (-option.value if n == "$" else filed.value(n)) for s, n in terms(equation)) == 0
             and any(n == "$" for _, n in terms(equation))
-            for equation in declared_routes()["confirmations"].get(item, [])
+            for equation in rules()["confirmations"].get(item, [])
         )
-        for name in declared_routes()["breakdowns"]:
+        for name in rules()["breakdowns"]:
             if concept in _kinds(name):
                 closing = closed(name, other, filing)
                 proven = proven or (closing is not None and concept in closing[1])
@@ -196,14 +192,14 @@ def _turned(item: str, route: dict[str, Any], option: Option, filed: Filed) -> O
 
 @cache
 def _unless(text: str) -> tuple[str, ...]:
-    groups = declared_routes()["groups"]
+    groups = rules()["groups"]
     return tuple(c for name in text.split() for c in (groups[name[1:]].split() if name[0] == "@" else [name]))
 
 
 def _holding(
     route: dict[str, Any], value: Fraction, own: set[str], filed: Filed, filing: frozenset[str]
 ) -> list[str] | None:
-    for equation in declared_routes()["confirmations"][route["confirm"]]:
+    for equation in rules()["confirmations"][route["confirm"]]:
         parts = terms(equation)
         others = [name for _, name in parts if name != "$"]
         if set(others) & own or not filing >= set(others) or not all(filed.value(name) for name in others):
@@ -233,7 +229,7 @@ def _members(
 def _kinds(name: str) -> dict[str, tuple[int, str]]:
     return {
         concept.lstrip("-"): (-1 if concept[0] == "-" else 1, kind)
-        for kind, concepts in declared_routes()["breakdowns"][name]["members"].items()
+        for kind, concepts in rules()["breakdowns"][name]["members"].items()
         for concept in concepts.split()
     }
 
@@ -241,19 +237,16 @@ def _kinds(name: str) -> dict[str, tuple[int, str]]:
 def closed(name: str, filed: Filed, filing: frozenset[str]) -> tuple[list[str], list[str]] | None:
     """The concepts of the total and the members of the first filing that add up to it."""
     kinds = _kinds(name)
-    inside = {
-        whole: parts.split()
-        for whole, parts in declared_routes()["breakdowns"][name].get("within", {}).items()
-    }
+    inside = {whole: parts.split() for whole, parts in rules()["breakdowns"][name].get("within", {}).items()}
     there = [c for c in kinds if c in filing and filed.value(c)]
     covered = {part for whole in there for part in inside.get(whole, [])}
     lines, others = [c for c in there if c not in covered], [c for c in there if c in covered]
-    for text in declared_routes()["breakdowns"][name]["totals"]:
+    for text in rules()["breakdowns"][name]["totals"]:
         of_total = [concept for _, concept in terms(text)]
         if not filing >= set(of_total):
             continue
         total = filed.sum(text) or F(0)
-        if declared_routes()["breakdowns"][name].get("positive", False) and total == 0:
+        if rules()["breakdowns"][name].get("positive", False) and total == 0:
             return of_total, []
         members = _adding_up(lines, others, kinds, filed, total)
         if members is not None:
@@ -286,7 +279,7 @@ def line_items(items: Iterable[str], filed: Filed) -> dict[str, list[Option]]:
         rows = {concept: row for concept, row in filed.rows.items() if concept not in stray}
         filed = Filed(rows, [filing - stray for filing in filed.filings])
     by_item = {item: options(item, filed) for item in items}
-    for identity in declared_routes()["identities"].values():
+    for identity in rules()["identities"].values():
         _check(identity, by_item, filed)
     return by_item
 
@@ -294,7 +287,7 @@ def line_items(items: Iterable[str], filed: Filed) -> dict[str, list[Option]]:
 def _stray(filed: Filed) -> frozenset[str]:
     """Figures that replaced one with which an equation held, reported without any other member of it."""
     stray = set[str]()
-    for identity in declared_routes()["identities"].values():
+    for identity in rules()["identities"].values():
         members = terms(identity["items"])
         ways = [
             options(name, filed)

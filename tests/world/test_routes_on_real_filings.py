@@ -179,7 +179,7 @@ def test_every_african_issuer_that_reports_revenue_has_a_net_margin(world: Build
         issuer = Issuer(entity, world.ledger, world.captures)
         last = issuer.years.published[-1]
         ending = date.fromordinal(last.end).isoformat()
-        # Of all its figures, whether a route reads them or not.
+        # From all its figures, whether a route reads them or not.
         if any(start and end == ending and NAMES_OF_REVENUE.match(c) for c, _, end, start in issuer.reports):
             reporting.add(entity.legal_name)
             if derive(issuer.years).histories[number][-1].state in (State.INPUT_ABSENT, State.CURRENCY_MIXED):

@@ -47,13 +47,7 @@ def test_quality_needs_its_inputs_and_three_margins(desk: Desk) -> None:
     desk.filings("alpha.csv", rows)
     columns = ("period_end", "accruals_ratio", "cash_conversion", "margin_volatility", "margin_years")
     assert columns_of(observed(desk, "fundamentals-quality"), *columns) == [
-        (
-            "2023-12-31",
-            Decimal("-0.1"),
-            Decimal("0.75"),
-            None,
-            2,
-        ),  # no year 2021: earlier years do not count
+        ("2023-12-31", Decimal("-0.1"), Decimal("0.75"), None, 2),  # no year 2021: earlier years do not count
         ("2020-12-31", None, None, Decimal("0.08164965809"), 3),  # sqrt(2/300)
     ]
 

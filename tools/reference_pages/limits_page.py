@@ -17,7 +17,7 @@ _PARTS: Final = {
     "Files and publishers": ("model", "sources", "ledger", "collect"),
     "Stores and backups": ("engines", "replication", "cli.backup"),
 }
-"""Which packages declare the limits of each part; the longest name decides."""
+"""The packages that declare the limits of each part; the longest name decides."""
 BEYOND_SETTINGS: Final = {
     "rows_sample": "402",
     "rows_paid": "the first rows, and `truncated` is true",

@@ -19,10 +19,10 @@ CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
 ReportedValue = tuple[str, str, str, str, str, str | None]  # concept, unit, start, end, available, value
 
 
-def issuer(*values_: ReportedValue) -> IssuerYearList:
+def issuer(*reported: ReportedValue) -> IssuerYearList:
     reports: Reports = {}
     evidence = []
-    for concept, unit, start, end, available, value in values_:
+    for concept, unit, start, end, available, value in reported:
         report = Report(value, ordinal(available), available, "s", f"d{available}", "", "", 1, CAPTURE)
         reports.setdefault((concept, unit, end, start), []).append(report)
         evidence.append(
@@ -113,11 +113,10 @@ def test_the_opening_balance_of_a_first_full_year_comes_from_its_report() -> Non
 def test_a_balance_that_no_annual_report_repeats_opens_no_year(repeated: str | None) -> None:
     balance = ("us-gaap:Assets", "USD", "", "2018-12-31")
     years = first_years(
-        (*balance, "2019-04-01", "30"),
-        *([] if repeated is None else [(*balance, "2020-03-27", repeated)]),
+        (*balance, "2019-04-01", "30"), *([] if repeated is None else [(*balance, "2020-03-27", repeated)])
     )
     derived = {v.metric.slug: v.value for v in derive(years).values}
-    # told anew with another figure it is a balance of a year-end like any other
+    # repeated with another figure, it is a balance of a year-end like any other
     assert derived.get("return_on_assets") == (None if repeated is None else Decimal("0.1481481481"))
 
 

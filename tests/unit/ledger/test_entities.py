@@ -25,7 +25,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home")
 
 
-def entity_record(
+def org(
     subject: str, *also: str, name: str = "Some Company Ltd", effective: str = "2020-01-01T00:00:00Z"
 ) -> EntityRecord:
     return EntityRecord(subject, effective, Profile(legal_name=name, identifiers=(subject, *also)))
@@ -59,28 +59,13 @@ def resolved(desk: Desk) -> tuple[list[Entity], list[Conflict]]:
 @pytest.mark.parametrize(
     ("records", "joined"),
     [
-        ((entity_record(LEI, NUMBER), figure(NUMBER)), [{LEI, NUMBER}]),
-        ((entity_record(LEI, TICKER), figure(TICKER)), [{LEI, TICKER}]),
-        (
-            (entity_record(LEI, "isin:ZAE000015228"), entity_record(TICKER, "isin:ZAE000015228")),
-            [{LEI, TICKER}],
-        ),
-        (
-            (entity_record(LEI), entity_record(NUMBER), entity_record(TICKER)),
-            [{LEI}, {NUMBER}, {TICKER}],
-        ),  # by their name
-        (
-            (entity_record(LEI, "figi:BBG000BLNNH6"), entity_record(NUMBER, "figi:BBG000BLNNH6")),
-            [{LEI}, {NUMBER}],
-        ),
-        (
-            (entity_record(LEI, "aggregator:OC:ZA/1"), entity_record(NUMBER, "aggregator:OC:ZA/1")),
-            [{LEI}, {NUMBER}],
-        ),
-        (
-            (entity_record(LEI, "registry:RA000001:9"), entity_record(OTHER_LEI, "registry:RA000002:9")),
-            [{LEI}, {OTHER_LEI}],
-        ),
+        ((org(LEI, NUMBER), figure(NUMBER)), [{LEI, NUMBER}]),
+        ((org(LEI, TICKER), figure(TICKER)), [{LEI, TICKER}]),
+        ((org(LEI, "isin:ZAE000015228"), org(TICKER, "isin:ZAE000015228")), [{LEI, TICKER}]),
+        ((org(LEI), org(NUMBER), org(TICKER)), [{LEI}, {NUMBER}, {TICKER}]),  # by their name
+        ((org(LEI, "figi:BBG000BLNNH6"), org(NUMBER, "figi:BBG000BLNNH6")), [{LEI}, {NUMBER}]),
+        ((org(LEI, "aggregator:OC:ZA/1"), org(NUMBER, "aggregator:OC:ZA/1")), [{LEI}, {NUMBER}]),
+        ((org(LEI, "registry:RA000001:9"), org(OTHER_LEI, "registry:RA000002:9")), [{LEI}, {OTHER_LEI}]),
     ],
 )
 def test_records_that_share_a_strong_identifier_are_one_organisation_and_no_others(
@@ -94,14 +79,14 @@ def test_records_that_share_a_strong_identifier_are_one_organisation_and_no_othe
 
 
 def test_two_leis_are_not_joined_over_a_chain_of_others(desk: Desk) -> None:
-    take(desk, entity_record(LEI, NUMBER), entity_record(OTHER_LEI, TICKER), entity_record(NUMBER, TICKER))
+    take(desk, org(LEI, NUMBER), org(OTHER_LEI, TICKER), org(NUMBER, TICKER))
     entities, conflicts = resolved(desk)
     assert not any({LEI, OTHER_LEI} <= set(entity.subjects) for entity in entities)
     assert len(conflicts) == 1
 
 
 def test_the_surviving_id_of_one_file_comes_from_its_strongest_identifier(desk: Desk) -> None:
-    take(desk, figure(TICKER), entity_record(NUMBER, TICKER), entity_record(LEI, NUMBER))
+    take(desk, figure(TICKER), org(NUMBER, TICKER), org(LEI, NUMBER))
     (entity,) = resolved(desk)[0]
     assert (entity.service_id, set(entity.aliases)) == (
         service_id(LEI),
@@ -112,7 +97,7 @@ def test_the_surviving_id_of_one_file_comes_from_its_strongest_identifier(desk: 
 def test_a_record_without_a_date_counts_from_its_first_capture(desk: Desk):
     for day, name in enumerate(("A Ltd", "A Ltd", "B Ltd", "B Ltd", "A Ltd"), 1):
         desk.set_day(date(2024, 1, day))
-        take(desk, entity_record(LEI, name=name, effective=""))
+        take(desk, org(LEI, name=name, effective=""))
     ledger = desk.ledger()
     names = [profile.legal_name for _, _, _, profile, _ in ledger.entity_records()]
     ledger.close()

@@ -24,13 +24,7 @@ from sankofa.model.identifiers import (
     service_id,
     stored_lookup_key,
 )
-from sankofa.model.observations import (
-    indicator_code,
-    quoted_in,
-    series_key,
-    series_name,
-    series_type,
-)
+from sankofa.model.observations import indicator_code, quoted_in, series_key, series_name, series_type
 from sankofa.model.organisations.tables import registers
 from sankofa.model.text import near_words, neighbourhood, search_form, slips_between, tolerated, words
 from tests.every import every

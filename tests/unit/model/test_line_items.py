@@ -1,4 +1,4 @@
-"""Which concept stands for which line item (contract: MET-5)."""
+"""The concepts of each line item (contract: MET-5)."""
 
 import pytest
 

@@ -194,9 +194,7 @@ INNER = st.dictionaries(
 
 
 @given(st.dictionaries(FIELDS, JSON_VALUES | INNER | st.lists(JSON_VALUES | INNER, max_size=3), max_size=6))
-def test_any_release_is_cleaned_or_unusable_and_cleaning_is_idempotent(
-    fields: dict[str, Any],
-) -> None:
+def test_any_release_is_cleaned_or_unusable_and_cleaning_is_idempotent(fields: dict[str, Any]) -> None:
     try:
         once = clean({**KEYS, **fields}, "ZA", gate, str.upper)
     except Unusable:

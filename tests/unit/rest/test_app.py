@@ -138,7 +138,7 @@ def test_no_two_problems_share_a_page() -> None:
 
 
 def test_a_service_that_has_not_opened_its_edition_yet_is_degraded(sample_home: Path, tmp_path: Path) -> None:
-    """A large one takes seconds to verify, and no data endpoint answers before."""
+    """A large edition takes seconds to verify; until then no data endpoint answers."""
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))  # a service creates its stores there
 
     async def status(*, opened: bool) -> Response:

@@ -133,7 +133,7 @@ def test_only_lists_of_the_top_object_are_streamed() -> None:
 
 
 def test_memory_does_not_grow_with_the_document() -> None:
-    """The first element of a long list comes before the last one is read."""
+    """The first element of a long list is returned before the last one is read."""
     element = b'{"text": "' + b"x" * 1000 + b'"},'
 
     class Endless(io.BytesIO):
