@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import random
 import time
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Hashable, Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -23,6 +23,7 @@ from sankofa.edition.format.flag_steps import (
     FLAG_PARTIES,
     FLAGS,
     FLAGS_PER_BLOCK,
+    flag_group_key,
     flag_party_key,
 )
 from sankofa.edition.format.keys import PROCESS_FACTS, filter_key
@@ -30,7 +31,7 @@ from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.flags import CountryOnDay, flags_on, sort_key
 from sankofa.edition.write.flag_steps import FlagSteps, FlagSweep
-from sankofa.engines.block_file import Block
+from sankofa.engines.block_file import Block, ByteCache
 from sankofa.engines.edition_reader import EditionReader
 from sankofa.model.ocds.red_flags import ProcessReleases, ReleaseFacts, day_states
 
@@ -84,6 +85,7 @@ def _no_flags() -> CountryOnDay:
 
 class _Memory:
     def __init__(self, rows: list[bytes], stored: FlagSteps) -> None:
+        self.cache = ByteCache[Hashable](0)
         self.manifest: dict[str, Any] = {}
         self._blocks: dict[tuple[str, str], list[Block]] = {
             (PROCESS_FACTS, "ZA"): list(pack(Entry(row) for row in rows)),
@@ -92,6 +94,9 @@ class _Memory:
                 pack((Entry(row, first, until) for first, until, row in stored.flags), FLAGS_PER_BLOCK)
             ),
         }
+        for group, days in stored.groups:
+            entries = (Entry(row, first, until) for first, until, row in days)
+            self._blocks[FLAG_DAYS, flag_group_key("ZA", group)] = list(pack(entries))
         for party, row in stored.parties:
             self._blocks[FLAG_PARTIES, flag_party_key("ZA", party)] = [(b"", row)]
         for field, text, row in stored.filters:

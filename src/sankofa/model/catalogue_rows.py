@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from sankofa.model.observations import FREQUENCIES
 from sankofa.model.ocds.compiled import SetBy
-from sankofa.model.ocds.flag_facts import SUBJECT_TYPES
+from sankofa.model.ocds.process_facts import SUBJECT_TYPES
 from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.provenance import SKUS
 from sankofa.model.rows import EntityRow, Figure, FundamentalsRow, Listing, Match, Row, doc, instant, one_of

@@ -339,8 +339,9 @@ async def get_flags(
 ) -> Answer:
     """Red flags of contracting processes, buyers and tenderers, as they could be raised on a day.
 
-    The indicators are those of Cardinal, with its defaults. The population is every process of the country,
-    compiled from its releases up to that day. Prices are compared in the currency of most bids. With `ocid`
+    The indicators are those of Cardinal, with its defaults, and those of the guide of the Open Contracting
+    Partnership that releases can carry. The population is every process of the country, compiled from its
+    releases up to that day. Cardinal's prices are compared in the currency of most bids. With `ocid`
     you get every indicator of that process; if one cannot be computed, `flagged` is null and `reason` says
     why. Otherwise you get only what is flagged. `buyer` and `supplier` keep the rows about that party and its
     processes. A flag is a reason to look, not proof. Ordered by country, indicator, subject_type and subject.

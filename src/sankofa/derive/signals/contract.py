@@ -105,6 +105,8 @@ class Panel:
     filters: tuple[str, ...] = ()
     """Fields that rows can be filtered by: the first alone, or the first and second together, and so on.
     Among rows with the same values the newest come first."""
+    appendix: str = ""
+    """Text in Markdown that ends its explanation."""
     of_issuer: ObserveIssuer | None = None
     """The rows of one issuer, for panels of issuers: a build computes them with the issuer's other rows."""
     of_series: ObserveSeries | None = None
@@ -118,7 +120,7 @@ class Panel:
         """Declare the function below as this panel."""
         self.observe = observe
         self.summary, _, rest = inspect.cleandoc(observe.__doc__ or "").partition("\n")
-        self.explanation = rest.strip("\n")
+        self.explanation = "\n\n".join(filter(None, (rest.strip("\n"), self.appendix)))
         defaults = {one.name: one.default for one in msgspec.structs.fields(self.row)}
         if defaults.get("methodology_ref") != self.methodology_ref or self.sku not in SKUS:
             raise TypeError(f"{self.key}: expected methodology_ref = {self.methodology_ref!r} and a dataset")

@@ -1,6 +1,7 @@
 """Red flags as stored in an edition: the compared values of each subject, with their days.
 
-- `flag_day`: a country leads to its thresholds, each visible from one day with a release to the next;
+- `flag_day`: a country leads to its thresholds, each visible from one day with a release to the next, and
+  `flag_group_key` to the quartiles of a group of values, each visible until the group changes;
 - `flag`: a country leads to a `FlagRecord` for each subject that stands out on some day, in served order;
 - `flag_party`: a party leads to its `PartyRecord`;
 - `flag_filter`: a name or id of a buyer or supplier leads to triples: the number of a flag record, and the
@@ -19,8 +20,17 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.edition.format.visibility import visible
-from sankofa.model.ocds.flag_facts import MOST_LISTED, PROCESS, TENDERER, ProcessFacts, Reading, Reference
-from sankofa.model.ocds.red_flags import PartyInputs, Thresholds
+from sankofa.model.ocds.guide_outliers import BOUNDS, SHARES
+from sankofa.model.ocds.process_facts import (
+    MOST_LISTED,
+    PROCESS,
+    TENDERER,
+    Measured,
+    ProcessFacts,
+    Reading,
+    Reference,
+)
+from sankofa.model.ocds.red_flags import Fences, PartyInputs, Thresholds, group_key, share_key
 from sankofa.model.text import one_line
 
 FLAG_DAYS: Final = "flag_day"
@@ -31,18 +41,23 @@ FLAGS_PER_BLOCK: Final = 64
 
 encode: Final = msgspec.msgpack.Encoder().encode
 thresholds: Final = msgspec.msgpack.Decoder(Thresholds).decode
+group_fences: Final = msgspec.msgpack.Decoder(Fences | None).decode
 _raws: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 _BY_PRICE: Final[dict[str, Callable[[Thresholds, float], bool]]] = {
     "R024": Thresholds.close,
     "R058": Thresholds.discounted,
 }
-BY_PARTY: Final = ("R025", "R038", "R048")
+BY_PARTY: Final = ("R025", *SHARES, "R048")
 """Indicators that compare parties."""
 
 
 def flag_party_key(country: str, party: str) -> str:
     return f"{country}|{blake2b(party.encode(), digest_size=16).hexdigest()}"
+
+
+def flag_group_key(country: str, group: str) -> str:
+    return f"{country}|{blake2b(group.encode(), digest_size=16).hexdigest()}"
 
 
 class FlagSource(NamedTuple):
@@ -81,6 +96,8 @@ class ProcessStep(msgspec.Struct, array_like=True, gc=False):
     """Currency in which bids are compared; empty if prices do not matter."""
     name: str | None
     source: FlagSource
+    group: str = ""
+    """The group that the value is compared with (`OUTLIERS`)."""
 
 
 class TendererStep(msgspec.Struct, array_like=True, gc=False):
@@ -102,7 +119,7 @@ class PartyStep(NamedTuple):
     until: int
 
 
-Steps = Sequence[ProcessStep] | Sequence[TendererStep] | Sequence[PartyStep]
+Steps = Sequence[ProcessStep | TendererStep | PartyStep]
 _process_steps: Final = msgspec.msgpack.Decoder(list[ProcessStep]).decode
 _tenderer_steps: Final = msgspec.msgpack.Decoder(list[TendererStep]).decode
 _party_steps: Final = msgspec.msgpack.Decoder(list[PartyStep]).decode
@@ -116,24 +133,49 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
     subject: str
     steps: msgspec.Raw
 
-    def steps_on(self, day: int, limits: Thresholds) -> Steps:
-        """The steps that count on a day; none if the subject does not stand out."""
+    def all_steps(self) -> Steps:
         if self.indicator in BY_PARTY:
-            return [one for one in _party_steps(self.steps) if visible(one.first, one.until, day)]
+            return _party_steps(self.steps)
+        return _process_steps(self.steps) if self.subject_type == PROCESS else _tenderer_steps(self.steps)
+
+    def groups_on(self, day: int, steps: Steps) -> set[str]:
+        """The groups whose quartiles its steps are compared with on a day, by `group_key`."""
+        if self.indicator not in BOUNDS:
+            return set()
+        measure = BOUNDS[self.indicator][0]
+        return {
+            group_key(measure, one.group)
+            for one in steps
+            if isinstance(one, ProcessStep) and visible(one.first, one.until, day)
+        }
+
+    def steps_on(self, day: int, limits: Thresholds, steps: Steps) -> Steps:
+        """Those of `all_steps` that count on a day; none if the subject does not stand out.
+
+        `limits` has the groups of `groups_on`.
+        """
+        known = [one for one in steps if visible(one.first, one.until, day)]
+        if self.indicator in BOUNDS:
+            return [
+                one
+                for one in known
+                if isinstance(one, ProcessStep) and limits.stands_out(self.indicator, one.group, one.value)
+            ]
         test = _BY_PRICE.get(self.indicator)
         if self.subject_type == PROCESS:
             return [
                 one
-                for one in _process_steps(self.steps)
-                if visible(one.first, one.until, day)
+                for one in known
+                if isinstance(one, ProcessStep)
                 and one.currency in ("", limits.currency)
                 and (test is None or test(limits, one.value))
             ]
+        if test is None:
+            return known
         return [
             one
-            for one in _tenderer_steps(self.steps)
-            if visible(one.first, one.until, day)
-            and (test is None or (one.currency == limits.currency and test(limits, one.ratio)))
+            for one in known
+            if isinstance(one, TendererStep) and one.currency == limits.currency and test(limits, one.ratio)
         ]
 
     def flag(self, steps: Steps, day: int, limits: Thresholds, party: "PartyRecord | None") -> Flag | None:
@@ -141,6 +183,8 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
         first = steps[0]
         if isinstance(first, ProcessStep):
             inputs: dict[str, Any] = dict(_raws(first.inputs))
+            if self.indicator in BOUNDS:
+                return Flag(self._outlier(limits, first, inputs), FlagSubject(first.name, None, first.source))
             finding = Reading(
                 self.indicator, PROCESS, self.subject, True, first.value, first.threshold, inputs
             )
@@ -160,6 +204,9 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
             finding = self._compared(limits, party.inputs_on(day))
         return Flag(finding, party.subject_on(day)) if finding.flagged else None
 
+    def _outlier(self, limits: Thresholds, step: ProcessStep, inputs: dict[str, Any]) -> Reading:
+        return limits.compared(self.indicator, self.subject, Measured(step.group, step.value, inputs))
+
     def _fence(self, limits: Thresholds) -> float | None:
         prices = limits.prices
         return None if prices is None else prices.lower if self.indicator == "R024" else prices.upper
@@ -167,9 +214,9 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
     def _compared(self, limits: Thresholds, inputs: PartyInputs) -> Reading:
         if self.indicator == "R025":
             return limits.success(self.subject, *inputs.entered)
-        if self.indicator == "R038":
-            own = inputs.bids[self.subject_type]
-            return limits.disqualification(self.subject_type, self.subject, *own)
+        if self.indicator in SHARES:
+            own = inputs.shares[share_key(self.indicator, self.subject_type)]
+            return limits.share(self.indicator, self.subject_type, self.subject, *own)
         return limits.variety_of(self.subject, *inputs.classes)
 
 
@@ -181,8 +228,8 @@ class PartyRecord(msgspec.Struct, array_like=True, gc=False):
 
     entered: list[int]
     """Triples of a day, processes won, and processes with a valid bid."""
-    bids: dict[str, list[int]]
-    """By type of the party, triples of a day, disqualified bids and submitted bids."""
+    shares: dict[str, list[int]]
+    """By `share_key`, triples of a day and the two numbers of `SHARES`."""
     classes: list[tuple[int, int, int, list[str]]]
     """A day, processes with an award, the number of classifications, and the first of these."""
     names: list[tuple[str | None, str | None]] = []
@@ -195,8 +242,8 @@ class PartyRecord(msgspec.Struct, array_like=True, gc=False):
     def inputs_on(self, day: int) -> PartyInputs:
         at = bisect_right(self.classes, day, key=lambda one: one[0])
         classes = self.classes[at - 1][1:] if at else (0, 0, [])
-        bids = {subject_type: _pair_on(steps, day) for subject_type, steps in self.bids.items()}
-        return PartyInputs(_pair_on(self.entered, day), bids, classes)
+        shares = {key: _pair_on(steps, day) for key, steps in self.shares.items()}
+        return PartyInputs(_pair_on(self.entered, day), shares, classes)
 
     def subject_on(self, day: int) -> FlagSubject:
         """Its name on a day, and the newest release with it. Raises IndexError before the first."""

@@ -1,7 +1,7 @@
 """The red flags of a country on a day: stored records compared with the day's thresholds."""
 
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -19,8 +19,10 @@ from sankofa.edition.format.flag_steps import (
     FlagSource,
     FlagSubject,
     PartyRecord,
+    flag_group_key,
     flag_party_key,
     flag_record,
+    group_fences,
     party_names,
     party_record,
     process_spellings,
@@ -35,8 +37,9 @@ from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import Block
-from sankofa.model.ocds.flag_facts import PROCESS, TENDERER, Reading, examine
-from sankofa.model.ocds.red_flags import ProcessReleases, Thresholds, on_day, read_facts
+from sankofa.model.ocds.flag_facts import examine
+from sankofa.model.ocds.process_facts import PROCESS, TENDERER, Reading
+from sankofa.model.ocds.red_flags import ProcessReleases, Thresholds, group_key, on_day, read_facts
 
 _BLOCKS_AT_ONCE: Final = 8
 _RECORDS_PER_YIELD: Final = 64
@@ -65,7 +68,9 @@ class CountryOnDay:
             await yield_points.step()
             if behind and sort_key(record) <= behind:
                 continue
-            if steps := record.steps_on(self._day, self._limits):
+            known = record.all_steps()
+            await self._load(record.groups_on(self._day, known))
+            if steps := record.steps_on(self._day, self._limits, known):
                 party = None if record.subject_type == PROCESS else await self._party(record.subject)
                 if flag := record.flag(steps, self._day, self._limits, party):
                     flags.append(flag)
@@ -81,7 +86,13 @@ class CountryOnDay:
             return []
         facts = read_facts(release.facts)
         examined = examine(ocid, facts, every=True)
-        named = {*examined.entered, *examined.classes, *(party for _, party in examined.bids)}
+        await self._load(
+            group_key(measure, one.group)
+            for measure, values in examined.measured.items()
+            if not isinstance(values, str)
+            for one in values
+        )
+        named = {*examined.entered, *examined.classes, *(party for *_, party in examined.shares)}
         known = {party: (await self._party(party)).inputs_on(self._day) for party in named}
         names = party_names(facts, release.service_ids)
         of_process = process_spellings(facts, names)
@@ -145,6 +156,13 @@ class CountryOnDay:
             for at in rows_visible_on(self._day, columns.firsts, columns.untils)
             if numbers is None or at in numbers
         ]
+
+    async def _load(self, groups: Iterable[str]) -> None:
+        """Add the quartiles of groups on the day to the thresholds."""
+        for group in {*groups} - self._limits.groups.keys():
+            rows = await self._edition.select(FLAG_DAYS, flag_group_key(self._country, group), day=self._day)
+            known = rows is not None and rows.count
+            self._limits.groups[group] = group_fences(rows.rows) if rows is not None and known else None
 
     async def _party(self, party: str) -> PartyRecord:
         stored = await self._edition.raw(FLAG_PARTIES, flag_party_key(self._country, party))

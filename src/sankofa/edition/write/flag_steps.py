@@ -32,11 +32,11 @@ from sankofa.edition.format.flag_steps import (
     title_of,
 )
 from sankofa.edition.write.flag_values import (
-    PARTY_TYPES,
     Compared,
     DayLimits,
     DayValues,
     FlagKey,
+    GroupValues,
     Least,
     added_up,
     class_steps,
@@ -46,13 +46,9 @@ from sankofa.edition.write.flag_values import (
 )
 from sankofa.model.days import FOREVER
 from sankofa.model.figures import quotient
-from sankofa.model.ocds.flag_facts import (
-    PROCESS,
-    TENDERER,
-    Examined,
-    Reading,
-    examine,
-)
+from sankofa.model.ocds.flag_facts import Examined, examine
+from sankofa.model.ocds.guide_outliers import BOUNDS, INDICATORS_OF
+from sankofa.model.ocds.process_facts import PROCESS, TENDERER, Reading
 from sankofa.model.ocds.red_flags import (
     FEWEST_PROCESSES,
     INDICATORS,
@@ -60,7 +56,9 @@ from sankofa.model.ocds.red_flags import (
     ProcessReleases,
     ReleaseFacts,
     Thresholds,
+    group_key,
     read_facts,
+    share_key,
 )
 from sankofa.model.rows import wire
 
@@ -84,6 +82,19 @@ class _Priced(NamedTuple):
     inputs: bytes
     winner: str
     runner_up: str
+    name: str | None
+
+
+class _Measured(NamedTuple):
+    """A value of a process that is compared with those of its group."""
+
+    ocid: str
+    first: int
+    until: int
+    state: int
+    value: float
+    inputs: bytes
+    """As MessagePack: few are served."""
     name: str | None
 
 
@@ -125,6 +136,8 @@ class FlagSteps(NamedTuple):
     """Field, text, triples."""
     quarters: dict[int, FlagCounts]
     """Counts on the last day of each quarter."""
+    groups: list[tuple[str, list[tuple[int, int, bytes]]]]
+    """Group (`group_key`); first day, until, `Fences`."""
 
 
 class FlagSweep:
@@ -141,8 +154,10 @@ class FlagSweep:
         """By indicator and currency, changes in the number of processes it can be computed for."""
         self._flagged: defaultdict[FlagKey, _Flagged] = defaultdict(_Flagged)
         self._priced: defaultdict[str, list[_Priced]] = defaultdict(list)
+        self._measured: defaultdict[tuple[str, str], list[_Measured]] = defaultdict(list)
+        """By measure and group."""
         self._entered: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
-        self._bids: defaultdict[tuple[str, str], array[int]] = defaultdict(lambda: array("i"))
+        self._shares: defaultdict[FlagKey, array[int]] = defaultdict(lambda: array("i"))
         """Triples of a day and the changes in two numbers."""
         self._classes: defaultdict[str, list[tuple[int, set[str], set[str]]]] = defaultdict(list)
         self._named: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -166,8 +181,8 @@ class FlagSweep:
         self._days.add(first)
         self._change(first, before, examined)
         self._count(first, until, examined)
-        is_named = bool(examined.prices) or any(one.flagged for one in examined.findings)
-        names_parties = examined.bids or examined.classes or examined.entered
+        is_named = bool(examined.prices or any(one.flagged for one in examined.findings) or examined.measured)
+        names_parties = examined.shares or examined.classes or examined.entered
         if not is_named and not names_parties:
             return examined
         parties = party_names(facts, release.service_ids)
@@ -183,8 +198,9 @@ class FlagSweep:
         if is_named:
             self._flag(examined, first, until, number, title_of(facts))
         if names_parties:
-            for party, names in parties.items():
-                name = self._names.setdefault(names, len(self._names))
+            subjects = parties if facts.bids or facts.awards else {one for *_, one in examined.shares}
+            for party in subjects:
+                name = self._names.setdefault(parties[party], len(self._names))
                 self._named[party].extend((first, until, number, name))
         return examined
 
@@ -197,11 +213,11 @@ class FlagSweep:
             old, new = ((one.entered.get(tenderer, False), tenderer in one.entered) for one in (before, now))
             if old != new:
                 self._entered[tenderer].extend((day, new[0] - old[0], new[1] - old[1]))
-        for party in before.bids.keys() | now.bids.keys():
-            lost, bids = before.bids.get(party, (0, 0))
-            now_lost, now_bids = now.bids.get(party, (0, 0))
-            if (lost, bids) != (now_lost, now_bids):
-                self._bids[party].extend((day, now_lost - lost, now_bids - bids))
+        for key in before.shares.keys() | now.shares.keys():
+            part, whole = before.shares.get(key, (0, 0))
+            now_part, now_whole = now.shares.get(key, (0, 0))
+            if (part, whole) != (now_part, now_whole):
+                self._shares[key].extend((day, now_part - part, now_whole - whole))
         for supplier in before.classes.keys() | now.classes.keys():
             codes, now_codes = (one.classes.get(supplier, set()) for one in (before, now))
             if codes != now_codes:
@@ -213,6 +229,11 @@ class FlagSweep:
         for currency, finding in findings:
             if finding.subject_type == PROCESS and finding.flagged is not None:
                 count = self._computed[finding.indicator, currency]
+                count[first] += 1
+                count[until] -= 1
+        for measure in examined.measured:
+            for indicator in INDICATORS_OF[measure]:
+                count = self._computed[indicator, ""]
                 count[first] += 1
                 count[until] -= 1
 
@@ -228,6 +249,12 @@ class FlagSweep:
                 own.add(ProcessStep(first, until, value, threshold, inputs, "", name, source), state)
             else:
                 own.add(TendererStep(first, until, ocid, value, threshold))
+        for measure, values in examined.measured.items():
+            for one in () if isinstance(values, str) else values:
+                inputs = encode(one.inputs)
+                self._measured[measure, one.group].append(
+                    _Measured(ocid, first, until, state, one.value, inputs, name)
+                )
         for currency, prices in examined.prices.items():
             lowest = prices.lowest
             if lowest.flagged and lowest.value is not None:
@@ -246,20 +273,20 @@ class FlagSweep:
         days = sorted(self._days)
         compared = Compared(
             {party: added_up(changes) for party, changes in self._entered.items()},
-            {party: added_up(changes) for party, changes in self._bids.items()},
+            {key: added_up(changes) for key, changes in self._shares.items()},
             {party: class_steps(changes) for party, changes in self._classes.items()},
         )
         limits, computed = self._limits(days, compared)
         self._flag_prices(days, limits)
+        groups = self._flag_outliers()
         standing = dict(standing_out(days, limits, compared))
-        entered, bids, classes = compared
+        entered, shares, classes = compared
+        by_party: defaultdict[str, dict[str, list[int]]] = defaultdict(dict)
+        for (indicator, kind, party), triples in sorted(shares.items()):
+            by_party[party][share_key(indicator, kind)] = triples
         parties = {
-            party: PartyRecord(
-                entered.get(party, []),
-                {kind: bids[kind, party] for kind in PARTY_TYPES if (kind, party) in bids},
-                classes.get(party, []),
-            )
-            for party in sorted({*entered, *classes, *(party for _, party in bids)})
+            party: PartyRecord(entered.get(party, []), by_party.get(party, {}), classes.get(party, []))
+            for party in sorted({*entered, *classes, *by_party})
         }
         keys = sorted({*self._flagged, *standing})
         self._name(parties, {subject for _, kind, subject in keys if kind != PROCESS})
@@ -275,8 +302,17 @@ class FlagSweep:
             [(party, encode(record)) for party, record in parties.items()],
             [(field, text, triples.tobytes()) for (field, text), triples in sorted(filters.items())],
             quarters(
-                days, limits, computed, [FlagRecord(*key, steps) for key, (_, steps) in records], parties
+                days,
+                limits,
+                computed,
+                [(min(own[::2]), max(own[1::2]), FlagRecord(*key, steps)) for key, (own, steps) in records],
+                parties,
+                groups,
             ),
+            [
+                (key, [(first, until, encode(fences)) for first, until, fences in one.rows])
+                for key, one in sorted(groups.items())
+            ],
         )
 
     def _limits(self, days: list[int], compared: Compared) -> tuple[list[Thresholds], list[dict[str, int]]]:
@@ -321,6 +357,24 @@ class FlagSweep:
                         for tenderer in tenderers:
                             won = TendererStep(*span, one.ocid, 0.0, None, currency, one.ratio)
                             self._flagged[indicator, TENDERER, tenderer].add(won)
+
+    def _flag_outliers(self) -> dict[str, GroupValues]:
+        """Add the values that stand out in their groups on some of their days; returns the groups."""
+        groups: dict[str, GroupValues] = {}
+        for (measure, group), listed in sorted(self._measured.items()):
+            values = DayValues()
+            for one in listed:
+                values.add(one.first, one.until, one.value)
+            own = groups[group_key(measure, group)] = GroupValues.of(values)
+            for indicator in INDICATORS_OF[measure]:
+                bound = BOUNDS[indicator][1]
+                for one in listed:
+                    if own.may_stand_out(one.first, one.until, one.value, bound):
+                        span, source = (one.first, one.until), self._states[one.state].source
+                        inputs = wire.encode(_served(msgspec.msgpack.decode(one.inputs)))
+                        step = ProcessStep(*span, one.value, None, inputs, "", one.name, source, group)
+                        self._flagged[indicator, PROCESS, one.ocid].add(step, one.state)
+        return groups
 
     def _steps(
         self, key: FlagKey, standing: Mapping[FlagKey, list[PartyStep]]

@@ -10,16 +10,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from heapq import heappop, heappush
 from itertools import accumulate
-from math import inf
+from math import inf, nextafter
 from typing import Final, NamedTuple, overload
+
+from msgspec.structs import replace
 
 from sankofa.derive.signals.tenders import quarter, quarter_number
 from sankofa.edition.format.flag_steps import NO_PARTY, FlagRecord, PartyRecord, PartyStep
 from sankofa.model.days import FOREVER
-from sankofa.model.ocds.flag_facts import BUYER, MOST_LISTED, PROCURING_ENTITY, TENDERER
-from sankofa.model.ocds.red_flags import FEWEST_BIDS, TOP, Fences, FlagCounts, Thresholds, quantile
+from sankofa.model.ocds.guide_outliers import SHARES, Bound
+from sankofa.model.ocds.process_facts import MOST_LISTED, PROCESS, TENDERER
+from sankofa.model.ocds.red_flags import (
+    FEWEST_BIDS,
+    TOP,
+    Fences,
+    FlagCounts,
+    Thresholds,
+    quantile,
+    share_key,
+)
 
-PARTY_TYPES: Final = (BUYER, PROCURING_ENTITY, TENDERER)
 _PER_BUCKET: Final = 256
 Triples = list[int]
 """Triples of a day and two numbers that hold from that day on."""
@@ -159,7 +169,7 @@ class Compared(NamedTuple):
     """The compared values of parties on all days."""
 
     entered: dict[str, Triples]
-    bids: dict[tuple[str, str], Triples]
+    shares: dict[FlagKey, Triples]
     classes: dict[str, ClassSteps]
 
 
@@ -169,16 +179,17 @@ class DayLimits:
     def __init__(self, compared: Compared, prices: dict[str, DayValues], fewest: int) -> None:
         """`prices` has the ratios of R024 and R058 by currency."""
         shares, numbers, variety = DayValues(), DayValues(), DayValues()
-        lost = {kind: DayValues() for kind in PARTY_TYPES}
+        ratios: defaultdict[str, DayValues] = defaultdict(DayValues)
         for steps in compared.entered.values():
             for first, until, won, number in _spans(steps):
                 if number:
                     shares.add(first, until, won / number)
                     numbers.add(first, until, number)
-        for (kind, _), steps in compared.bids.items():
-            for first, until, disqualified, submitted in _spans(steps):
-                if submitted >= FEWEST_BIDS:
-                    lost[kind].add(first, until, disqualified / submitted)
+        for (indicator, kind, _), steps in compared.shares.items():
+            own = ratios[share_key(indicator, kind)]
+            for first, until, part, whole in _spans(steps):
+                if whole >= FEWEST_BIDS:
+                    own.add(first, until, part / whole)
         for listed in compared.classes.values():
             for first, until, count, number in _class_spans(listed):
                 if count >= fewest:
@@ -189,13 +200,13 @@ class DayLimits:
             _Quartiles(variety),
             _Ordered(numbers),
         )
-        self._bids = {kind: _Quartiles(values) for kind, values in lost.items()}
+        self._ratios = {key: _Quartiles(values) for key, values in sorted(ratios.items())}
         self._prices = {currency: _Quartiles(values) for currency, values in prices.items()}
         self._top = 0.0
 
     def on(self, day: int, population: int, currency: str | None) -> Thresholds:
         """The thresholds of the next day on which something changes."""
-        for quartiles in (self._shares, self._variety, *self._bids.values(), *self._prices.values()):
+        for quartiles in (self._shares, self._variety, *self._ratios.values(), *self._prices.values()):
             quartiles.advance(day)
         if self._numbers.advance(day):
             self._top = quantile(self._numbers, TOP) if self._numbers else 0.0
@@ -206,7 +217,7 @@ class DayLimits:
             prices.fences if prices else None,
             self._shares.fences,
             self._top,
-            {kind: quartiles.fences for kind, quartiles in self._bids.items()},
+            {key: quartiles.fences for key, quartiles in self._ratios.items()},
             self._variety.fences,
             self._fewest,
         )
@@ -217,9 +228,45 @@ class DayLimits:
         return {
             **dict.fromkeys(("R024", "R058"), len(prices.ordered) if prices else 0),
             "R025": len(self._numbers),
-            "R038": sum(len(one.ordered) for one in self._bids.values()),
+            **{
+                indicator: sum(
+                    len(one.ordered) for key, one in self._ratios.items() if key.startswith(f"{indicator}|")
+                )
+                for indicator in SHARES
+            },
             "R048": len(self._variety.ordered),
         }
+
+
+class GroupValues(NamedTuple):
+    """The quartiles of a group on its days, and the least of a value that stands out on some of these."""
+
+    rows: list[tuple[int, int, Fences | None]]
+    """First day, until."""
+    highs: Least
+    lows: Least
+
+    @classmethod
+    def of(cls, values: DayValues) -> "GroupValues":
+        days = sorted({*values.firsts, *values.untils} - {FOREVER})
+        quartiles = _Quartiles(values)
+        rows: list[tuple[int, int, Fences | None]] = []
+        for first, until in zip(days, [*days[1:], FOREVER], strict=True):
+            quartiles.advance(first)
+            rows.append((first, until, quartiles.fences))
+        fences = [one for _, _, one in rows]
+        highs = [max(one.upper, nextafter(one.q3, inf)) if one else inf for one in fences]
+        lows = [max(-one.lower, nextafter(-one.q1, inf)) if one else inf for one in fences]
+        return cls(rows, Least(days, highs), Least(days, lows))
+
+    def may_stand_out(self, first: int, until: int, value: float, bound: Bound) -> bool:
+        return (bound.high and value >= self.highs(first, until)) or (
+            bound.low and -value >= self.lows(first, until)
+        )
+
+    def on(self, day: int) -> Fences | None:
+        at = bisect_right(self.rows, day, key=lambda row: row[0])
+        return self.rows[at - 1][2] if at else None
 
 
 def standing_out(
@@ -233,13 +280,14 @@ def standing_out(
     for tenderer, triples in compared.entered.items():
         spans = ((a, b, -x / y) for a, b, x, y in _spans(triples) if y)
         yield from _beyond(won, ("R025", TENDERER, tenderer), spans)
-    for kind in PARTY_TYPES:
-        uppers = [one.bids[kind] for one in limits]
-        lost = Least(days, [f.upper if f and f.upper > 0 else inf for f in uppers])
-        for (of_kind, party), triples in compared.bids.items():
-            if of_kind == kind:
-                spans = ((a, b, x / y) for a, b, x, y in _spans(triples) if y >= FEWEST_BIDS)
-                yield from _beyond(lost, ("R038", kind, party), spans)
+    leasts: dict[str, Least] = {}
+    for (indicator, kind, party), triples in compared.shares.items():
+        key = share_key(indicator, kind)
+        if key not in leasts:
+            uppers = [one.party_shares[key] for one in limits]
+            leasts[key] = Least(days, [f.upper if f and f.upper > 0 else inf for f in uppers])
+        spans = ((a, b, x / y) for a, b, x, y in _spans(triples) if y >= FEWEST_BIDS)
+        yield from _beyond(leasts[key], (indicator, kind, party), spans)
     many = Least(days, [one.variety.upper if one.variety else inf for one in limits])
     for supplier, steps in compared.classes.items():
         spans = ((a, b, y) for a, b, x, y in _class_spans(steps) if x >= limits[0].fewest)
@@ -279,22 +327,34 @@ def quarters(
     days: list[int],
     limits: list[Thresholds],
     computed: list[dict[str, int]],
-    records: list[FlagRecord],
+    records: list[tuple[int, int, FlagRecord]],
     parties: Mapping[str, PartyRecord],
+    groups: Mapping[str, GroupValues],
 ) -> dict[int, FlagCounts]:
     """Counts on the last day of each quarter with a release."""
     closing = {
         quarter(quarter_number(date.fromordinal(day).isoformat())).last_day.toordinal() for day in days
     }
     counts: dict[int, FlagCounts] = {}
+    limits_on: dict[int, Thresholds] = {}
     for day in sorted(closing):
         at = bisect_right(days, day) - 1
         counts[day] = FlagCounts(limits[at].population, computed[at], {})
-    for record in records:
+        limits_on[day] = replace(limits[at], groups={})
+    for first, until, record in records:
+        known = record.all_steps()
         for day, count in counts.items():
-            own = limits[bisect_right(days, day) - 1]
-            steps = record.steps_on(day, own)
-            if steps and record.flag(steps, day, own, parties.get(record.subject, NO_PARTY)):
+            if not first <= day < until:
+                continue
+            own = limits_on[day]
+            for group in record.groups_on(day, known):
+                if group not in own.groups:
+                    own.groups[group] = groups[group].on(day)
+            steps = record.steps_on(day, own, known)
+            if steps and (
+                record.subject_type == PROCESS
+                or record.flag(steps, day, own, parties.get(record.subject, NO_PARTY))
+            ):
                 by_type = count.flagged.setdefault(record.indicator, {})
                 by_type[record.subject_type] = by_type.get(record.subject_type, 0) + 1
     return counts

@@ -4,112 +4,38 @@ The indicators are those of Cardinal, with its defaults (`red_flags`).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 from decimal import Decimal
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-PROCESS, BUYER, PROCURING_ENTITY, TENDERER = SUBJECT_TYPES = (
-    "process", "buyer", "procuring_entity", "tenderer",
-)  # fmt: skip
-MOST_LISTED: Final = 20
-"""Most processes, tenderers or codes listed in the inputs of a flag."""
+from sankofa.model.ocds.guide_flags import fixed_findings
+from sankofa.model.ocds.guide_outliers import Facts, measure_all, shares_of
+from sankofa.model.ocds.process_facts import (
+    BUYER,
+    COMPETITIVE,
+    DIGITS,
+    MOST_LISTED,
+    PROCESS,
+    PROCURING_ENTITY,
+    TENDERER,
+    Bid,
+    Classification,
+    PeriodFacts,
+    ProcessFacts,
+    Reading,
+    TenderFacts,
+    all_bids,
+    final_awards,
+    ids_of,
+    instant_of,
+    only_supplier,
+)
+
 _SHORTEST: Final = 15
-_COMPETITIVE: Final = ("open", "selective")
-_DIGITS: Final = 2
-
-
-class _Part(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """A part of a release. A null member differs from a missing one: it removes a value."""
-
-
-class Reference(_Part):
-    id: str | int | UnsetType | None = UNSET
-    name: str | UnsetType | None = UNSET
-    roles: list[str] | UnsetType | None = UNSET
-
-
-class Price(_Part):
-    amount: Decimal | UnsetType | None = UNSET
-    currency: str | UnsetType | None = UNSET
-
-
-class Bid(_Part):
-    id: str | int | UnsetType | None = UNSET
-    date: str | UnsetType | None = UNSET
-    status: str | UnsetType | None = UNSET
-    tenderers: list[Reference] | UnsetType | None = UNSET
-    value: Price | UnsetType | None = UNSET
-
-
-class Bids(_Part):
-    details: list[Bid] | UnsetType | None = UNSET
-
-
-class Classified(_Part):
-    id: str | int | UnsetType | None = UNSET
-    classification: Reference | UnsetType | None = UNSET
-
-
-class AwardFacts(_Part):
-    id: str | int | UnsetType | None = UNSET
-    status: str | UnsetType | None = UNSET
-    suppliers: list[Reference] | UnsetType | None = UNSET
-    items: list[Classified] | UnsetType | None = UNSET
-
-
-class SubmissionPeriod(_Part):
-    start_date: str | UnsetType | None = UNSET
-    end_date: str | UnsetType | None = UNSET
-
-
-class TenderFacts(_Part):
-    title: str | UnsetType | None = UNSET
-    status: str | UnsetType | None = UNSET
-    procurement_method: str | UnsetType | None = UNSET
-    number_of_tenderers: int | Decimal | UnsetType | None = UNSET
-    tender_period: SubmissionPeriod | UnsetType | None = UNSET
-    procuring_entity: Reference | UnsetType | None = UNSET
-
-
-class ProcessFacts(_Part):
-    """The members of a release that indicators read."""
-
-    ocid: str | UnsetType = UNSET
-    parties: list[Reference] | UnsetType | None = UNSET
-    buyer: Reference | UnsetType | None = UNSET
-    tender: TenderFacts | UnsetType | None = UNSET
-    bids: Bids | UnsetType | None = UNSET
-    awards: list[AwardFacts] | UnsetType | None = UNSET
-
-    def references(self) -> Iterator[Reference]:
-        """Everyone it names."""
-        yield from self.parties or ()
-        for one in (self.buyer, self.tender and self.tender.procuring_entity):
-            if one:
-                yield one
-        for bid in _bids(self):
-            yield from bid.tenderers or ()
-        for award in self.awards or ():
-            yield from award.suppliers or ()
-
-
-class Reading(msgspec.Struct, frozen=True, gc=False):
-    """The result of one indicator for one subject."""
-
-    indicator: str
-    subject_type: str
-    subject: str
-    flagged: bool | None
-    """None if it cannot be computed."""
-    value: float | None = None
-    threshold: float | None = None
-    inputs: dict[str, Any] = {}
-    reason: str | None = None
 
 
 class _Prices(NamedTuple):
@@ -137,22 +63,26 @@ class Examined(msgspec.Struct, frozen=True, gc=False):
     """Why prices cannot be compared in any currency."""
     entered: dict[str, bool] = {}
     """Tenderers with a valid bid, and whether each won the only award."""
-    bids: dict[tuple[str, str], tuple[int, int]] = {}
-    """Disqualified and submitted bids, by type and id of the party."""
+    shares: dict[tuple[str, str, str], tuple[int, int]] = {}
+    """The two numbers of `SHARES`, by indicator, type and id of the party."""
     classes: dict[str, set[str]] = {}
     """Classifications of awarded items, by supplier."""
+    measured: dict[str, Facts] = {}
+    """What `measure_all` gives."""
 
 
 def examine(ocid: str, facts: ProcessFacts, *, every: bool = False) -> Examined:
     """Reads one process. `every`: with the indicators that cannot be computed, and the reasons."""
     if facts.tender and facts.tender.status == "cancelled":
         return Examined(ocid, cancelled=True)
-    findings = [*_period(ocid, facts), *_single(ocid, facts)]
+    findings = [*_period(ocid, facts), *_single(ocid, facts), *fixed_findings(ocid, facts, every=every)]
+    measured = measure_all(facts, every=every)
+    shares = dict(shares_of(facts))
     if not every and not facts.bids and not facts.awards:
-        return Examined(ocid, False, findings)
+        return Examined(ocid, False, findings, shares=shares, measured=measured)
     findings += [*_identical(ocid, facts), *_late(ocid, facts), *_alone(ocid, facts)]
-    currencies = Counter(bid.value.currency for bid in _bids(facts) if bid.value and bid.value.currency)
-    supplier, reason = _only_supplier(facts)
+    currencies = Counter(bid.value.currency for bid in all_bids(facts) if bid.value and bid.value.currency)
+    supplier, reason = only_supplier(facts)
     return Examined(
         ocid,
         False,
@@ -161,22 +91,14 @@ def examine(ocid: str, facts: ProcessFacts, *, every: bool = False) -> Examined:
         {currency: _prices(ocid, facts, currency, supplier, reason) for currency in currencies},
         reason or "No bid has an amount.",
         _entered(facts, supplier) if supplier else {},
-        _disqualified(facts),
+        shares | _disqualified(facts),
         _classes(facts),
+        measured,
     )
 
 
-def _bids(facts: ProcessFacts) -> Sequence[Bid]:
-    return (facts.bids and facts.bids.details) or ()
-
-
 def _submitted(facts: ProcessFacts) -> list[Bid]:
-    return [bid for bid in _bids(facts) if bid.status and bid.status not in ("invited", "withdrawn")]
-
-
-def _ids(references: Iterable[Reference] | UnsetType | None) -> list[str]:
-    """A party that is withheld has no id."""
-    return [str(one.id) for one in references or () if one.id or one.id == 0]
+    return [bid for bid in all_bids(facts) if bid.status and bid.status not in ("invited", "withdrawn")]
 
 
 def _amount(bid: Bid, currency: str) -> float | None:
@@ -187,34 +109,9 @@ def _amount(bid: Bid, currency: str) -> float | None:
     return amount if isfinite(amount) else None
 
 
-def _final_awards(facts: ProcessFacts) -> list[AwardFacts] | str:
-    """The active awards; the reason if there are no bids or awards, or one is not final."""
-    if facts.awards is UNSET or facts.awards is None:
-        return "No award is published."
-    if not facts.bids or facts.bids.details is UNSET or facts.bids.details is None:
-        return "No bid is published."
-    for award in facts.awards:
-        if award.status and award.status not in ("active", "cancelled", "unsuccessful"):
-            return "An award is not final."
-    return [award for award in facts.awards if award.status == "active"]
-
-
-def _only_supplier(facts: ProcessFacts) -> tuple[str, str]:
-    """The only supplier of the only active award; or empty, and the reason."""
-    awards = _final_awards(facts)
-    if isinstance(awards, str):
-        return "", awards
-    if len(awards) != 1:
-        return "", "There is not exactly one active award."
-    suppliers = awards[0].suppliers or []
-    if len(suppliers) != 1 or not _ids(suppliers):
-        return "", "The award does not name exactly one supplier."
-    return _ids(suppliers)[0], ""
-
-
 def _period(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
-    period = (facts.tender and facts.tender.tender_period) or SubmissionPeriod()
-    start, end = _instant(period.start_date), _instant(period.end_date)
+    period = (facts.tender and facts.tender.tender_period) or PeriodFacts()
+    start, end = instant_of(period.start_date), instant_of(period.end_date)
     if start is None or end is None:
         reason = "The tender period has no start or no end with a time and its zone."
         yield Reading("R003", PROCESS, ocid, None, threshold=_SHORTEST, reason=reason)
@@ -225,20 +122,11 @@ def _period(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
     yield Reading("R003", PROCESS, ocid, short, float(short), _SHORTEST, inputs)
 
 
-def _instant(text: str | UnsetType | None) -> datetime | None:
-    """An instant in the form of RFC 3339."""
-    try:
-        instant = datetime.fromisoformat(text) if text and len(text) > len("YYYY-MM-DD") else None
-    except ValueError:
-        return None
-    return instant if instant and instant.tzinfo else None
-
-
 def _single(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
     tender = facts.tender or TenderFacts()
     method, number = tender.procurement_method, tender.number_of_tenderers
     reason = None
-    if method not in _COMPETITIVE:
+    if method not in COMPETITIVE:
         reason = "The procedure is not published as open or selective."
     elif number is UNSET or number is None:
         reason = "The number of tenderers is not published."
@@ -254,7 +142,7 @@ def _identical(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
     tenderers: dict[str, None] = {}
     inputs: dict[str, Any] = {}
     for bid in _submitted(facts):
-        ids, value = set(_ids(bid.tenderers)), bid.value
+        ids, value = set(ids_of(bid.tenderers)), bid.value
         if not ids or not value or not value.currency or not isinstance(value.amount, Decimal):
             continue
         price = float(value.amount), value.currency
@@ -275,14 +163,14 @@ def _identical(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
 
 def _late(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
     end = facts.tender and facts.tender.tender_period and facts.tender.tender_period.end_date
-    if not end or not facts.awards or not _bids(facts):
+    if not end or not facts.awards or not all_bids(facts):
         reason = "The end of the tender period, awards or bids are not published."
         yield Reading("R030", PROCESS, ocid, None, reason=reason)
         return
-    winners = {one for award in facts.awards if award.status == "active" for one in _ids(award.suppliers)}
-    dated = [bid for bid in _bids(facts) if bid.status == "valid" and bid.date]
+    winners = {one for award in facts.awards if award.status == "active" for one in ids_of(award.suppliers)}
+    dated = [bid for bid in all_bids(facts) if bid.status == "valid" and bid.date]
     late = dict.fromkeys(
-        one for bid in dated if str(bid.date) > end for one in _ids(bid.tenderers) if one in winners
+        one for bid in dated if str(bid.date) > end for one in ids_of(bid.tenderers) if one in winners
     )
     if not winners or not dated:
         reason = "No active award names a supplier." if dated else "No valid bid has a date."
@@ -295,13 +183,13 @@ def _late(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
 
 
 def _alone(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
-    awards = _final_awards(facts)
+    awards = final_awards(facts)
     if isinstance(awards, str):
         yield Reading("R035", PROCESS, ocid, None, threshold=1, reason=awards)
         return
-    winners = {one for award in awards for one in _ids(award.suppliers)}
+    winners = {one for award in awards for one in ids_of(award.suppliers)}
     by_status = {
-        status: {one for bid in _bids(facts) if bid.status == status for one in _ids(bid.tenderers)}
+        status: {one for bid in all_bids(facts) if bid.status == status for one in ids_of(bid.tenderers)}
         for status in ("valid", "disqualified")
     }
     valid, others = by_status["valid"], by_status["disqualified"] - by_status["valid"]
@@ -318,8 +206,8 @@ def _alone(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
 def _prices(ocid: str, facts: ProcessFacts, currency: str, supplier: str, reason: str) -> _Prices:
     winning = lowest_other = None
     other = ""
-    for bid in _bids(facts) if supplier else ():
-        amount, ids = _amount(bid, currency), _ids(bid.tenderers)
+    for bid in all_bids(facts) if supplier else ():
+        amount, ids = _amount(bid, currency), ids_of(bid.tenderers)
         if bid.status != "valid" or amount is None or len(bid.tenderers or ()) != 1 or not ids:
             continue
         if ids[0] == supplier:
@@ -362,26 +250,26 @@ def _lowest(ocid: str, facts: ProcessFacts, currency: str) -> Reading:
 def _entered(facts: ProcessFacts, supplier: str) -> dict[str, bool]:
     return {
         one: one == supplier
-        for bid in _bids(facts)
+        for bid in all_bids(facts)
         if bid.status == "valid" and len(bid.tenderers or ()) == 1
-        for one in _ids(bid.tenderers)
+        for one in ids_of(bid.tenderers)
     }
 
 
-def _disqualified(facts: ProcessFacts) -> dict[tuple[str, str], tuple[int, int]]:
+def _disqualified(facts: ProcessFacts) -> dict[tuple[str, str, str], tuple[int, int]]:
     submitted = _submitted(facts)
-    bids: dict[tuple[str, str], tuple[int, int]] = {}
+    bids: dict[tuple[str, str, str], tuple[int, int]] = {}
     if not submitted:
         return bids
     disqualified = sum(bid.status == "disqualified" for bid in submitted)
     procuring = facts.tender and facts.tender.procuring_entity
     for subject_type, party in ((BUYER, facts.buyer), (PROCURING_ENTITY, procuring)):
-        for one in _ids([party] if party else []):
-            bids[subject_type, one] = disqualified, len(submitted)
+        for one in ids_of([party] if party else []):
+            bids["R038", subject_type, one] = disqualified, len(submitted)
     for bid in submitted:
-        for one in _ids(bid.tenderers):
-            lost, all_bids = bids.get((TENDERER, one), (0, 0))
-            bids[TENDERER, one] = lost + (bid.status == "disqualified"), all_bids + 1
+        for one in ids_of(bid.tenderers):
+            lost, all_of = bids.get(("R038", TENDERER, one), (0, 0))
+            bids["R038", TENDERER, one] = lost + (bid.status == "disqualified"), all_of + 1
     return bids
 
 
@@ -389,8 +277,10 @@ def _classes(facts: ProcessFacts) -> dict[str, set[str]]:
     classes: defaultdict[str, set[str]] = defaultdict(set)
     for award in facts.awards or ():
         suppliers = award.suppliers or []
-        if award.status == "active" and len(suppliers) == 1 and (ids := _ids(suppliers)):
-            codes = {one for item in award.items or () for one in _ids([item.classification or Reference()])}
+        if award.status == "active" and len(suppliers) == 1 and (ids := ids_of(suppliers)):
+            codes = {
+                one for item in award.items or () for one in ids_of([item.classification or Classification()])
+            }
             if codes:
-                classes[ids[0]] |= {code[:_DIGITS] for code in codes}
+                classes[ids[0]] |= {code[:DIGITS] for code in codes}
     return dict(classes)

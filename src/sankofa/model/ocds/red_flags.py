@@ -1,8 +1,9 @@
-"""Red flags of contracting processes: the indicators of Cardinal, with its defaults (contract: FLAG-1).
+"""Red flags of contracting processes (contract: FLAG-1): the indicators of Cardinal, and others of the guide.
 
 Cardinal is the Open Contracting Partnership's library of indicators; its documentation explains each of them
-(https://cardinal.readthedocs.io/en/latest/cli/indicators/). An indicator is computed from compiled releases.
-Outliers are judged by the quartiles of the population. A flag is a reason to look, and proves nothing.
+(https://cardinal.readthedocs.io/en/latest/cli/indicators/). The guide is the Partnership's too (see
+`guide_flags`). An indicator is computed from compiled releases. Outliers are judged by the quartiles of the
+population. A flag is a reason to look, and proves nothing.
 
 Only the fields that indicators read are stored of each release (`ProcessReleases`).
 """
@@ -11,24 +12,35 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from sankofa.model.ocds.compiled import Process, SetBy
-from sankofa.model.ocds.flag_facts import (
+from sankofa.model.ocds.flag_facts import Examined
+from sankofa.model.ocds.guide_outliers import BOUNDS, SHARES, Bound
+from sankofa.model.ocds.process_facts import (
     PROCESS,
     TENDERER,
-    AwardFacts,
-    Bid,
-    Examined,
+    Bids,
+    Measured,
+    PlanningFacts,
     ProcessFacts,
     Reading,
-    Reference,
 )
 from sankofa.model.ocds.release import decode, encode
 from sankofa.model.text import toml_table
 
-INDICATORS: Final[dict[str, dict[str, str]]] = toml_table("sankofa.model.ocds", "indicators")
+_ALL: Final[dict[str, dict[str, str]]] = toml_table("sankofa.model.ocds", "indicators")
+INDICATORS: Final = {code: one for code, one in _ALL.items() if "formula" in one}
 """`title` and `formula` of each."""
+
+
+def indicator_list() -> str:
+    """The indicators in Markdown: those that are computed, and why the others are not."""
+    computed = [f"- {code}, {one['title']}: {one['formula']}" for code, one in INDICATORS.items()]
+    left = [f"- {code}, {one['title']}: {one['left_out']}" for code, one in _ALL.items() if "left_out" in one]
+    return "\n".join([*computed, "", "The guide has these besides; they are not computed:", "", *left])
+
 
 _FENCE: Final = 1.5
 TOP: Final = 0.75
@@ -53,6 +65,14 @@ class Fences(NamedTuple):
         q1, q3 = quantile(ordered, 0.25), quantile(ordered, 0.75)
         return cls(q1, q3, q1 - _FENCE * (q3 - q1), q3 + _FENCE * (q3 - q1))
 
+    def outlier(self, value: float, bound: Bound) -> float | None:
+        """The fence that a value is beyond; None if it is not."""
+        if bound.high and value > self.q3 and (value > self.upper or (bound.reached and value == self.upper)):
+            return self.upper
+        if bound.low and value < self.q1 and (value < self.lower or (bound.reached and value == self.lower)):
+            return self.lower
+        return None
+
     @property
     def inputs(self) -> dict[str, Any]:
         return {"q1": self.q1, "q3": self.q3}
@@ -70,6 +90,14 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return below + (at - whole) * (above - below)
 
 
+def share_key(indicator: str, subject_type: str) -> str:
+    return f"{indicator}|{subject_type}"
+
+
+def group_key(measure: str, group: str) -> str:
+    return f"{measure}|{group}"
+
+
 class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Statistics of a country's processes on a day, and the indicators that use them."""
 
@@ -82,12 +110,14 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Shares of won processes, by tenderer."""
     top: float = 0
     """The 75th percentile of processes that a tenderer entered."""
-    bids: dict[str, Fences | None] = {}
-    """Shares of disqualified bids, by type of party."""
+    party_shares: dict[str, Fences | None] = {}
+    """The ratios of `SHARES`, by `share_key`."""
     variety: Fences | None = None
     """Numbers of classifications, by supplier."""
     fewest: int = FEWEST_PROCESSES
     """Processes with an award that a supplier needs for its variety to count."""
+    groups: dict[str, Fences | None] = {}
+    """The groups of `OUTLIERS`, by `group_key`. They are stored apart, and filled in by readers."""
 
     def close(self, ratio: float) -> bool:
         """Whether the second-lowest bid is close to the winning one (R024)."""
@@ -138,15 +168,44 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
         inputs = {"won": won, "entered": entered, "percentile_75_entered": self.top, **fences.inputs}
         return Reading("R025", TENDERER, tenderer, flagged, share, fences.lower, inputs)
 
-    def disqualification(self, subject_type: str, party: str, disqualified: int, submitted: int) -> Reading:
-        inputs = {"disqualified": disqualified, "submitted": submitted}
-        fences = self.bids.get(subject_type)
-        if submitted < FEWEST_BIDS or fences is None:
-            reason = f"Fewer than {FEWEST_BIDS} submitted bids."
-            return Reading("R038", subject_type, party, None, inputs=inputs, reason=reason)
-        share = disqualified / submitted
-        flagged = fences.upper > 0 and share >= fences.upper
-        return Reading("R038", subject_type, party, flagged, share, fences.upper, inputs | fences.inputs)
+    def share(self, indicator: str, subject_type: str, party: str, part: int, whole: int) -> Reading:
+        """One of `SHARES`."""
+        names = SHARES[indicator]
+        inputs = {names.part: part, names.whole: whole}
+        fences = self.party_shares.get(share_key(indicator, subject_type))
+        if whole < FEWEST_BIDS or fences is None:
+            return Reading(indicator, subject_type, party, None, inputs=inputs, reason=names.reason)
+        share = part / whole
+        flagged = fences.upper > 0 and share >= fences.upper and (indicator == "R038" or share > fences.q3)
+        return Reading(indicator, subject_type, party, flagged, share, fences.upper, inputs | fences.inputs)
+
+    def stands_out(self, indicator: str, group: str, value: float) -> bool:
+        """Whether a value is an outlier of its group: one of `OUTLIERS`."""
+        measure, bound = BOUNDS[indicator]
+        fences = self.groups.get(group_key(measure, group))
+        return fences is not None and fences.outlier(value, bound) is not None
+
+    def compared(self, indicator: str, ocid: str, measured: Measured) -> Reading:
+        """One of `OUTLIERS` for a value."""
+        group, value, inputs = measured
+        measure, bound = BOUNDS[indicator]
+        fences = self.groups.get(group_key(measure, group))
+        if fences is None:
+            return Reading(indicator, PROCESS, ocid, False, value, None, inputs)
+        fence = fences.outlier(value, bound)
+        nearer = fences.upper if bound.high and (value >= fences.q1 or not bound.low) else fences.lower
+        flagged, threshold = fence is not None, nearer if fence is None else fence
+        return Reading(indicator, PROCESS, ocid, flagged, value, threshold, inputs | fences.inputs)
+
+    def of_groups(self, process: Examined) -> Iterator[Reading]:
+        """`OUTLIERS` for a process: the first value that stands out, else the first value."""
+        for indicator, (measure, _) in BOUNDS.items():
+            measured = process.measured[measure]
+            if isinstance(measured, str):
+                yield Reading(indicator, PROCESS, process.ocid, None, reason=measured)
+            else:
+                readings = [self.compared(indicator, process.ocid, one) for one in measured]
+                yield next((one for one in readings if one.flagged), readings[0])
 
     def variety_of(self, supplier: str, count: int, variety: int, codes: list[str]) -> Reading:
         """`codes` are the first classifications in order."""
@@ -166,11 +225,17 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
             return
         yield from process.findings
         yield from self.priced(process)
-        tenderers = [subject for of_type, subject in process.bids if of_type == TENDERER]
+        yield from self.of_groups(process)
+        tenderers = [one for name, of_type, one in process.shares if (name, of_type) == ("R038", TENDERER)]
         success = [self.success(one, *parties(one).entered) for one in tenderers]
         yield from _or_none(process, "R025", "No tenderer of a bid is named.", success)
-        lost = [self.disqualification(*one, *parties(one[1]).bids[one[0]]) for one in process.bids]
-        yield from _or_none(process, "R038", "No bid was submitted, or nobody is named.", lost)
+        for indicator, names in SHARES.items():
+            shares = [
+                self.share(*one, *parties(one[2]).shares[share_key(*one[:2])])
+                for one in process.shares
+                if one[0] == indicator
+            ]
+            yield from _or_none(process, indicator, names.none, shares)
         variety = [self.variety_of(one, *parties(one).classes) for one in process.classes]
         reason = "No active award names a single supplier and classified items."
         yield from _or_none(process, "R048", reason, variety)
@@ -181,8 +246,8 @@ class PartyInputs(NamedTuple):
 
     entered: tuple[int, int]
     """Processes won, and processes with a valid bid."""
-    bids: dict[str, tuple[int, int]]
-    """Disqualified and submitted bids, by type of the party."""
+    shares: dict[str, tuple[int, int]]
+    """The two numbers of `SHARES`, by `share_key`."""
     classes: tuple[int, int, list[str]]
     """Processes with an award, the number of classifications, and the first of these."""
 
@@ -244,6 +309,7 @@ NO_FACTS: Final = FlagFacts(b"", {})
 def flag_facts(body: str, service_id_of: Callable[[str], str | None]) -> FlagFacts:
     """The facts that indicators read from a release. `service_id_of` resolves the name of a party."""
     facts = read_facts(body)
+    facts.shorten()
     named = ((str(one.id), service_id_of(one.name)) for one in facts.references() if one.id and one.name)
     return FlagFacts(encode(facts), {party: service_id for party, service_id in named if service_id})
 
@@ -271,10 +337,21 @@ def on_day(process: ProcessReleases, day: int) -> ReleaseFacts | None:
 
 def _is_compiled(facts: ProcessFacts) -> bool:
     """Whether a single release equals its compiled form: no list is empty or repeats an id."""
-    if [] in (facts.awards, facts.bids and facts.bids.details):
-        return False
-    bids, awards = (facts.bids and facts.bids.details) or (), facts.awards or ()
-    lists: list[Sequence[Bid | AwardFacts | Reference]] = [bids, awards, facts.parties or ()]
-    lists += [bid.tenderers or () for bid in bids]
-    lists += [award.suppliers or () for award in awards]
-    return all(len(one) < 2 or len({str(part.id) for part in one}) == len(one) for one in lists)
+    tender, awards, contracts = facts.tender, facts.awards or (), facts.contracts or ()
+    bids = (facts.bids and facts.bids.details) or ()
+    lists: list[Sequence[Any] | UnsetType | None] = [
+        facts.parties, facts.awards, facts.contracts, facts.complaints, (facts.bids or Bids()).details,
+        (facts.planning or PlanningFacts()).documents,
+        *((tender.documents, tender.items, tender.enquiries) if tender else ()),
+    ]  # fmt: skip
+    lists += [bid.tenderers for bid in bids]
+    lists += [one for award in awards for one in (award.suppliers, award.items)]
+    for contract in contracts:
+        own = contract.implementation
+        lists += [contract.items, contract.documents, contract.amendments]
+        lists += [own.transactions, own.milestones] if own else []
+    return all(
+        not isinstance(one, list)
+        or (one and (len(one) < 2 or len({str(part.id) for part in one}) == len(one)))
+        for one in lists
+    )

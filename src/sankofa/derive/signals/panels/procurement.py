@@ -25,8 +25,8 @@ from sankofa.derive.signals.tenders import (
 )
 from sankofa.derive.tenders import Tender
 from sankofa.model.figures import rounded
-from sankofa.model.ocds.flag_facts import BUYER, PROCESS, PROCURING_ENTITY, TENDERER
-from sankofa.model.ocds.red_flags import INDICATORS
+from sankofa.model.ocds.process_facts import BUYER, PROCESS, PROCURING_ENTITY, TENDERER
+from sankofa.model.ocds.red_flags import INDICATORS, indicator_list
 from sankofa.model.rows import doc, one_of
 
 
@@ -231,7 +231,7 @@ class RedFlagsRow(PanelRow, frozen=True, kw_only=True):
     indicator: Annotated[str, one_of(INDICATORS, "Code of the indicator, such as R018.")]
     population: Annotated[int, doc("Number of processes with a release by the last day.", ge=1)]
     computed_count: Annotated[
-        int, doc("Processes it can be computed for; parties for R025, R038 and R048.", ge=0)
+        int, doc("Processes it can be computed for; parties for R013, R021, R025, R038, R048 and R072.", ge=0)
     ]
     flagged_processes: Annotated[int, doc("Number of flagged processes.", ge=0)]
     flagged_buyers: Annotated[int, doc("Number of flagged buyers.", ge=0)]
@@ -241,7 +241,12 @@ class RedFlagsRow(PanelRow, frozen=True, kw_only=True):
 
 
 @panel(
-    "red-flags", access="open", sku="AF-TENDER", row=RedFlagsRow, order=("country", "-quarter", "indicator")
+    "red-flags",
+    access="open",
+    sku="AF-TENDER",
+    row=RedFlagsRow,
+    order=("country", "-quarter", "indicator"),
+    appendix=indicator_list(),
 )
 def red_flags(basis: Basis) -> Iterator[Observation]:
     """Indicators of red flags in public procurement, counted when each quarter closed.
@@ -249,35 +254,23 @@ def red_flags(basis: Basis) -> Iterator[Observation]:
     A flag is a reason to look. It proves nothing and accuses nobody: flags have innocent explanations, and
     many come from errors in the published data. `/v1/flags` has the flags themselves, for any day.
 
-    The indicators are those of Cardinal, the library of the Open Contracting Partnership
-    (https://cardinal.readthedocs.io/en/latest/cli/indicators/), with its defaults. The population is every
-    process of the country with a release by the last day of the quarter, compiled from its releases up to
-    then. Cancelled tenders count in the population, but no indicator is computed for them. Thresholds come
-    from this population only; quartiles q1 and q3 are those of Hyndman and Fan, type 8. Prices are compared
-    in the currency that most bids of the population have. People are withheld, and so are their ids: no
-    indicator counts them.
+    The indicators have the codes of "Red flags in public procurement", the guide of the Open Contracting
+    Partnership (2024). Those of Cardinal, the Partnership's library, are computed as Cardinal does, with
+    its defaults (https://cardinal.readthedocs.io/en/latest/cli/indicators/): R003, R018, R024, R025,
+    R028, R030, R035, R036, R038, R048 and R058. The others follow the guide. Where the guide leaves a
+    threshold open, it is the fence of the population, 1.5 interquartile ranges beyond the quartiles; a
+    value within the quartiles never stands out. Where the guide prints a formula with a misprint (R016,
+    R017, R065, R066), its definition counts.
 
-    - R003, short submission period: whole days from the start to the end of the tender period < 15
-    - R018, single bid received: numberOfTenderers = 1 in an open or selective procedure
-    - R024, price close to winning bid: (second-lowest valid bid - winning bid) / winning bid <= q1 - 1.5 *
-      (q3 - q1), where both q1 and this are > 0
-    - R025, excessive unsuccessful bids: processes won / processes with a valid bid <= q1 - 1.5 * (q3 - q1),
-      where both q1 and this are > 0, for tenderers at or above the 75th percentile of processes with a valid
-      bid
-    - R028, identical bid prices: different tenderers submitted bids of one amount and currency
-    - R030, late bid won: date of a valid bid of a winner > end of the tender period, as published
-    - R035, all except winning bid disqualified: tenderers with disqualified bids besides the only valid one,
-      which won, >= 1
-    - R036, lowest bid disqualified: the lowest submitted bid is disqualified, and another bid is valid
-    - R038, excessive disqualified bids: disqualified bids / submitted bids >= q3 + 1.5 * (q3 - q1), where
-      this is > 0, with at least 2 bids; for buyers, procuring entities and tenderers
-    - R048, heterogeneous supplier: different classifications (2 characters) of awarded items >= q3 + 1.5 *
-      (q3 - q1), with awards in at least 20 processes
-    - R058, heavily discounted bid: (second-lowest valid bid - winning bid) / winning bid >= q3 + 1.5 * (q3 -
-      q1), where this is > 0
+    The population is every process of the country with a release by the last day of the quarter, compiled
+    from its releases up to then. Cancelled tenders count in the population, but no indicator is computed
+    for them. Thresholds come from this population only; quartiles q1 and q3 are those of Hyndman and Fan,
+    type 8. Prices of Cardinal's indicators are compared in the currency that most bids of the population
+    have. People are withheld, and so are their ids: no indicator counts them. A buyer's or procuring
+    entity's share counts its own processes.
 
-    A quarter has rows if it has a release and releases of the country were captured on its last day or after.
-    Ordered by country, quarter descending, then indicator.
+    A quarter has rows if it has a release and releases of the country were captured on its last day or
+    after. Ordered by country, quarter descending, then indicator.
     """
     for country in basis.tenders.countries:
         inputs: dict[int, set[int]] = {}

@@ -41,6 +41,7 @@ from sankofa.edition.format.flag_steps import (
     FLAG_PARTIES,
     FLAGS,
     FLAGS_PER_BLOCK,
+    flag_group_key,
     flag_party_key,
 )
 from sankofa.edition.format.row_blocks import Entry, pack
@@ -361,6 +362,9 @@ def flag_days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]
     for country in context.tenders.countries:
         stored = context.flags.read(country, "days")
         yield KeyRows(country, (Entry(limits, first, until) for first, until, limits in stored))
+        groups = context.flags.read(country, "groups")
+        for key, rows in sorted((flag_group_key(country, group), rows) for group, rows in groups):
+            yield KeyRows(key, (Entry(fences, first, until) for first, until, fences in rows))
 
 
 @_index(FLAGS, pack=partial(pack, rows_per_block=FLAGS_PER_BLOCK))

@@ -1,0 +1,283 @@
+"""The guide's indicators over whole compiled releases, written once more and as plainly as possible.
+
+It shares no code with the service, and takes its quantiles from numpy.
+"""
+
+import operator
+from collections import defaultdict
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+Json = dict[str, Any]
+Flag = tuple[str, str, str]
+CODES = """R001 R004 R005 R013 R014 R015 R016 R017 R019 R020 R021 R022 R031 R039 R059 R060 R061 R062 R063 R064
+R065 R066 R067 R068 R069 R071 R072""".split()
+PLANS = {"plannedProcurementNotice", "procurementPlan", "marketStudies", "feasibilityStudy", "projectPlan"}
+
+
+def by_hand(releases: list[Json]) -> set[Flag]:
+    """The flags of a population."""
+    known = [one for one in releases if one.get("tender", {}).get("status") != "cancelled"]
+    flags = {(code, "process", one["ocid"]) for one in known for code in _alone(one)}
+    return flags | _outliers(known) | _shares(known)
+
+
+def _instant(text: Any) -> datetime | None:
+    instant = datetime.fromisoformat(text) if isinstance(text, str) and len(text) > 10 else None
+    return instant if instant and instant.tzinfo else None
+
+
+def _days(start: Any, end: Any) -> float | None:
+    one, other = _instant(start), _instant(end)
+    return (other - one).total_seconds() / 86400 if one and other else None
+
+
+def _price(value: Json | None) -> tuple[float, str] | None:
+    if not value or value.get("amount") is None or not value.get("currency"):
+        return None
+    return float(value["amount"]), value["currency"]
+
+
+def _ratio(part: Json | None, whole: Json | None) -> float | None:
+    one, other = _price(part), _price(whole)
+    if one is None or other is None or one[1] != other[1] or other[0] <= 0:
+        return None
+    return one[0] / other[0]
+
+
+def _award(release: Json, contract: Json) -> Json | None:
+    awards = release.get("awards") or []
+    if contract.get("awardID"):
+        return next((one for one in awards if str(one.get("id")) == str(contract["awardID"])), None)
+    return awards[0] if len(awards) == 1 else None
+
+
+def _types(part: Json) -> set[str]:
+    return {one["documentType"] for one in part.get("documents") or [] if one.get("documentType")}
+
+
+def _alone(release: Json) -> set[str]:
+    tender, flags = release.get("tender") or {}, set()
+    period = tender.get("tenderPeriod") or {}
+    start, end = period.get("startDate"), period.get("endDate")
+    if release.get("planning") and not _types(release["planning"]) & PLANS:
+        flags.add("R001")
+    opened = _instant(start)
+    dates = [
+        date
+        for one in tender.get("documents") or []
+        if one.get("documentType") in ("tenderNotice", "biddingDocuments")
+        and (date := _instant(one.get("datePublished")))
+    ]
+    if opened and dates and min(dates) > opened:
+        flags.add("R004")
+    key = {"tenderNotice", "biddingDocuments", "technicalSpecifications", "evaluationCriteria"}
+    if tender and not _types(tender) & key and not start and not end:
+        flags.add("R005")
+    if release.get("complaints"):
+        flags.add("R020")
+    if tender.get("status") == "complete" and any(
+        not one.get("answer") and not one.get("dateAnswered") for one in tender.get("enquiries") or []
+    ):
+        flags.add("R039")
+    for contract in release.get("contracts") or []:
+        flags |= _of_contract(release, contract)
+    for award in release.get("awards") or []:
+        own = award.get("subcontracting")
+        if award.get("hasSubcontracting") and own:
+            share = _ratio(own.get("value"), award.get("value")) or 0
+            if max(float(own.get("minimumPercentage") or 0), share) > 0.5:
+                flags.add("R071")
+    return flags
+
+
+def _of_contract(release: Json, contract: Json) -> set[str]:
+    flags = set()
+    active, last = contract.get("status") == "active", contract.get("amendment") or {}
+    amended = bool(contract.get("amendments")) or any(last.get(n) for n in ("id", "date", "description"))
+    if amended:
+        flags.add("R064")
+    if active and "contractSigned" not in _types(contract):
+        flags.add("R063")
+    done = contract.get("implementation") or {}
+    for one in (done.get("milestones") or []) if active else []:
+        late = _days(one.get("dueDate"), one.get("dateMet"))
+        if one.get("type") == "delivery" and late is not None and late > 0:
+            flags.add("R067")
+    paid = _ratio(done.get("finalValue"), contract.get("value"))
+    if paid is None:
+        whole = contract.get("value")
+        prices = [one.get("value") or one.get("amount") for one in done.get("transactions") or []]
+        sums: list[float] = [float(one["amount"]) for one in prices if _ratio(one, whole) is not None]
+        paid = sum(sums) / float(whole["amount"]) if whole and sums else 0
+    if paid > 1:
+        flags.add("R068")
+    award = _award(release, contract)
+    if active and amended and award:
+        if (_ratio(contract.get("value"), award.get("value")) or 0) > 1:
+            flags.add("R069")
+        before, after = (
+            {str(one["id"]): one.get("quantity") for one in part.get("items") or []}
+            for part in (award, contract)
+        )
+        if before and after:
+            pairs = [
+                (before[one], after[one])
+                for one in before.keys() & after.keys()
+                if before[one] is not None and after[one] is not None
+            ]
+            if before.keys() - after.keys() or any(new < old for old, new in pairs):
+                flags.add("R065")
+            if after.keys() - before.keys() or any(new > old for old, new in pairs):
+                flags.add("R066")
+    return flags
+
+
+def _category(release: Json) -> tuple[str, str] | None:
+    items = (release.get("tender") or {}).get("items") or []
+    items = items or [item for award in release.get("awards") or [] for item in award.get("items") or []]
+    codes = {
+        (one["classification"].get("scheme") or "", str(one["classification"]["id"])[:2])
+        for one in items
+        if (one.get("classification") or {}).get("id")
+    }
+    return codes.pop() if len(codes) == 1 else None
+
+
+def _values(release: Json) -> list[tuple[str, Any, float]]:
+    """Indicator, group, value."""
+    tender, awards = release.get("tender") or {}, release.get("awards") or []
+    contracts, period = release.get("contracts") or [], tender.get("tenderPeriod") or {}
+    method, opening = tender.get("procurementMethod"), (tender.get("bidOpening") or {}).get("date")
+    active = [one for one in awards if one.get("status") == "active"]
+    category, price = _category(release), _price(tender.get("value"))
+    found: list[tuple[str, Any, float | None]] = [
+        ("R014", method, _days(period.get("startDate"), opening)),
+        ("R015", method, _days(opening, (tender.get("awardPeriod") or {}).get("startDate"))),
+    ]
+    if price and category:
+        found.append(("R016", (method, category, price[1]), price[0]))
+    for items in (one.get("items") or [] for one in (tender, *awards, *contracts)):
+        units = [
+            (
+                (one["classification"].get("scheme"), str(one["classification"]["id"])),
+                str(one["unit"].get("name") or one["unit"].get("id") or ""),
+                _price(one["unit"].get("value")),
+            )
+            for one in items
+            if (one.get("classification") or {}).get("id") and one.get("unit")
+        ]
+        if any(one[2] for one in units):
+            found += [("R017", (code, name, own[1]), own[0]) for code, name, own in units if own]
+            break
+    number = tender.get("numberOfTenderers")
+    if method in ("open", "selective") and number is not None and category:
+        found.append(("R019", category, float(number)))
+    every_bid = (release.get("bids") or {}).get("details") or []
+    bids = [own for one in every_bid if one.get("status") == "valid" and (own := _price(one.get("value")))]
+    amounts: list[float] = [amount for amount, _ in bids]
+    if len(bids) > 1 and len({currency for _, currency in bids}) == 1 and any(amounts):
+        found.append(("R022", None, (max(amounts) - min(amounts)) / (sum(amounts) / len(amounts))))
+    if price and price[0]:
+        winning = _winning(release, price[1], every_bid, awards, active)
+        found.append(("R031", None, None if winning is None else winning / price[0]))
+    for contract in contracts:
+        award = _award(release, contract)
+        if award and award.get("status") == "active" and contract.get("status") in ("active", "pending"):
+            ratio = _ratio(contract.get("value"), award.get("value"))
+            found.append(("R059", None, None if ratio is None else _change(contract, award)))
+    signed = [
+        days
+        for one in contracts
+        if (award := _award(release, one))
+        and (days := _days(award.get("date"), one.get("dateSigned"))) is not None
+    ]
+    found.append(("R060", method, max(signed, default=None)))
+    decided = [days for one in active if (days := _days(period.get("endDate"), one.get("date"))) is not None]
+    found += [(code, method, min(decided, default=None)) for code in ("R061", "R062")]
+    return [(code, group, value) for code, group, value in found if value is not None]
+
+
+def _change(contract: Json, award: Json) -> float:
+    now, before = float(contract["value"]["amount"]), float(award["value"]["amount"])
+    return (now - before) / before
+
+
+def _winning(
+    release: Json, currency: str, bids: list[Json], awards: list[Json], active: list[Json]
+) -> float | None:
+    if any(one.get("value") for one in bids):
+        done = (None, "active", "cancelled", "unsuccessful")
+        final = all(one.get("status") in done for one in awards)
+        suppliers = active[0].get("suppliers") or [] if len(active) == 1 else []
+        if not final or len(suppliers) != 1 or not suppliers[0].get("id"):
+            return None
+        own = [
+            price[0]
+            for one in bids
+            if one.get("status") == "valid"
+            and (price := _price(one.get("value")))
+            and price[1] == currency
+            and [str(who["id"]) for who in one.get("tenderers") or [] if who.get("id")]
+            == [str(suppliers[0]["id"])]
+        ]
+        return min(own, default=None)
+    value = _price(active[0].get("value")) if len(active) == 1 else None
+    return value[0] if value and value[1] == currency else None
+
+
+def _fences(values: list[float]) -> tuple[float, float, float, float]:
+    q1, q3 = (float(one) for one in np.quantile(values, [0.25, 0.75], method="median_unbiased"))
+    return q1, q3, q1 - 1.5 * (q3 - q1), q3 + 1.5 * (q3 - q1)
+
+
+SIDES = {
+    "R014": [operator.lt], "R015": [operator.gt], "R016": [operator.le, operator.ge],
+    "R017": [operator.le, operator.ge], "R019": [operator.le], "R022": [operator.ge], "R031": [operator.ge],
+    "R059": [operator.gt], "R060": [operator.gt], "R061": [operator.lt], "R062": [operator.gt],
+}  # fmt: skip
+
+
+def _outliers(releases: list[Json]) -> set[Flag]:
+    groups = defaultdict(list)
+    for one in releases:
+        for code, group, value in _values(one):
+            groups[code, group].append((value, one["ocid"]))
+    flags = set()
+    for (code, _), own in groups.items():
+        q1, q3, lower, upper = _fences([value for value, _ in own])
+        for value, ocid in own:
+            for side in SIDES[code]:
+                low = side in (operator.lt, operator.le)
+                if (value < q1 and side(value, lower)) if low else (value > q3 and side(value, upper)):
+                    flags.add((code, "process", ocid))
+    return flags
+
+
+def _shares(releases: list[Json]) -> set[Flag]:
+    numbers: defaultdict[tuple[str, str], defaultdict[str, list[bool]]]
+    numbers = defaultdict(lambda: defaultdict(list))
+    for one in releases:
+        tender = one.get("tender") or {}
+        subcontracts = [award.get("hasSubcontracting") for award in one.get("awards") or []]
+        subcontracts = [said for said in subcontracts if said is not None]
+        method, criteria = tender.get("procurementMethod"), tender.get("awardCriteria")
+        facts = {
+            "R013": method in ("limited", "direct") if method else None,
+            "R021": criteria in ("qualityOnly", "ratedCriteria") if criteria else None,
+            "R072": any(subcontracts) if subcontracts else None,
+        }
+        for kind, who in (("buyer", one.get("buyer")), ("procuring_entity", tender.get("procuringEntity"))):
+            for code, fact in facts.items():
+                if who and who.get("id") and fact is not None:
+                    numbers[code, kind][str(who["id"])].append(fact)
+    flags = set()
+    for (code, kind), parties in numbers.items():
+        shares = {who: sum(own) / len(own) for who, own in parties.items() if len(own) > 1}
+        if shares:
+            _, q3, _, upper = _fences(list(shares.values()))
+            high = [who for who, share in shares.items() if share > q3 and share >= upper > 0]
+            flags |= {(code, kind, who) for who in high}
+    return flags

@@ -1,0 +1,352 @@
+"""/v1/flags: each indicator of the Open Contracting guide by hand, and over the real files."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.every import every
+from tests.spec.guide_by_hand import CODES, by_hand
+from tests.spec.market import Desk, Json, PaidCaller, package, party, release
+from tests.spec.test_real_tenders import COUNTRIES, source_id
+
+ZAR = "ZAR"
+NINE = (1, 10, 11, 12, 13, 14, 15, 16, 60)
+"""Their quartiles are 10 2/3 and 15 1/3 (type 8), their fences 3 2/3 and 22 1/3."""
+LOWER, UPPER = 11 / 3, 67 / 3
+
+
+def _price(amount: float) -> Json:
+    return {"amount": amount, "currency": ZAR}
+
+
+def _day(number: int) -> str:
+    """A day of 2025 by its number."""
+    return f"{date(2025, 1, 1) + timedelta(days=number)}T00:00:00Z"
+
+
+def _document(kind: str, **fields: Any) -> Json:
+    return {"documents": [{"id": "1", "documentType": kind, **fields}]}
+
+
+def _contract(**fields: Any) -> Json:
+    contract = {"id": "k", "awardID": "a", "status": "active", "value": _price(100), **fields}
+    return {"contracts": [contract], "awards": [AWARD]}
+
+
+def _item(quantity: int, name: str = "1") -> Json:
+    return {"id": name, "description": "Beds", "quantity": quantity}
+
+
+AWARD: Json = {"id": "a", "status": "active", "value": _price(100), "items": [_item(5)]}
+PERIOD = {"tenderPeriod": {"startDate": _day(1), "endDate": _day(30)}}
+AMENDED = {"amendments": [{"id": "1", "description": "Changed."}]}
+Case = tuple[Json, float, Json | None]
+
+ALONE: dict[str, tuple[Json, float, Json, Json]] = {
+    "R001": (
+        {"planning": {"rationale": "Beds."}},
+        1,
+        {"planning": _document("procurementPlan")},
+        {},
+    ),
+    "R004": (
+        {"tender": PERIOD | _document("tenderNotice", datePublished=_day(2))},
+        1,
+        {"tender": PERIOD | _document("tenderNotice", datePublished=_day(1))},
+        {"tender": PERIOD},
+    ),
+    "R005": ({"tender": {"id": "t"}}, 1, {"tender": {"id": "t"} | _document("biddingDocuments")}, {}),
+    "R020": ({"complaints": [{"id": "c1"}]}, 1, {}, {}),
+    "R039": (
+        {"tender": {"status": "complete", "enquiries": [{"id": "1", "title": "Both?"}]}},
+        1,
+        {"tender": {"status": "complete", "enquiries": [{"id": "1", "answer": "Both."}]}},
+        {"tender": {"status": "active", "enquiries": [{"id": "1", "title": "Both?"}]}},
+    ),
+    "R063": (_contract(), 1, _contract(**_document("contractSigned")), _contract(status="pending")),
+    "R064": (_contract(**AMENDED), 1, _contract(), {}),
+    "R065": (
+        _contract(items=[_item(4)], **AMENDED),
+        1,
+        _contract(items=[_item(6)], **AMENDED),
+        _contract(**AMENDED),
+    ),
+    "R066": (
+        _contract(items=[_item(5), _item(1, "2")], **AMENDED),
+        1,
+        _contract(items=[_item(5)], **AMENDED),
+        {},
+    ),
+    "R067": (
+        _contract(
+            implementation={
+                "milestones": [{"id": "1", "type": "delivery", "dueDate": _day(1), "dateMet": _day(2)}]
+            }
+        ),
+        1,
+        _contract(
+            implementation={
+                "milestones": [{"id": "1", "type": "delivery", "dueDate": _day(2), "dateMet": _day(2)}]
+            }
+        ),
+        _contract(implementation={"milestones": [{"id": "1", "type": "delivery", "dueDate": _day(1)}]}),
+    ),
+    "R068": (
+        _contract(
+            implementation={
+                "transactions": [{"id": "1", "value": _price(80)}, {"id": "2", "value": _price(40)}]
+            }
+        ),
+        1.2,
+        _contract(implementation={"transactions": [{"id": "1", "value": _price(100)}]}),
+        _contract(implementation={"transactions": [{"id": "1", "value": _price(90) | {"currency": "USD"}}]}),
+    ),
+    "R069": (
+        _contract(value=_price(150), **AMENDED),
+        1.5,
+        _contract(value=_price(90), **AMENDED),
+        _contract(value=_price(150) | {"currency": "USD"}, **AMENDED),
+    ),
+    "R071": (
+        {"awards": [AWARD | {"hasSubcontracting": True, "subcontracting": {"value": _price(60)}}]},
+        0.6,
+        {"awards": [AWARD | {"hasSubcontracting": True, "subcontracting": {"minimumPercentage": 0.5}}]},
+        {"awards": [AWARD | {"hasSubcontracting": True}]},
+    ),
+}
+"""Parts of a flagged release, the value; of one that is not flagged; of one where it cannot be computed."""
+
+
+def _beds(**fields: Any) -> list[Json]:
+    classification = {"scheme": "CPV", "id": "39143100"}
+    return [{"id": "1", "description": "Beds", "classification": classification, **fields}]
+
+
+def _compared(at: int) -> Json:
+    """A process in which every duration, price and number of bidders has the value of `NINE` at a place."""
+    days = NINE[at]
+    bid = {"status": "valid", "tenderers": [{"id": "b"}]}
+    return {
+        "buyer": {"id": f"buyer{at // 2}", "name": f"Department {at // 2}"},
+        "tender": {
+            "title": "Beds",
+            "procurementMethod": "open",
+            "numberOfTenderers": days,
+            "value": _price(1000 * days),
+            "items": _beds(unit={"name": "bed", "value": _price(days)}),
+            "tenderPeriod": {"startDate": _day(0), "endDate": _day(70)},
+            "bidOpening": {"date": _day(days)},
+            "awardPeriod": {"startDate": _day(2 * days)},
+        },
+        "bids": {
+            "details": [
+                bid | {"id": "1", "value": _price(1000 - 5 * days)},
+                bid | {"id": "2", "value": _price(1000 + 5 * days), "tenderers": [{"id": "r"}]},
+            ]
+        },
+        "parties": [party("b", "Thornveld Breweries (Pty) Ltd", "supplier")],
+        "awards": [
+            {
+                "id": "a",
+                "status": "active",
+                "date": _day(70 + days),
+                "value": _price(100),
+                "suppliers": [{"id": "b"}],
+            }
+        ],
+        "contracts": [
+            {
+                "id": "k",
+                "awardID": "a",
+                "status": "active",
+                "dateSigned": _day(70 + 2 * days),
+                "value": _price(100 + days),
+                **_document("contractSigned"),
+            }
+        ],
+    }
+
+
+TOWNS = [f"{name} District Municipality" for name in "Alfa Bravo Delta Hotel Kilo Mike".split()]
+
+
+def _method(buyer: int, number: int) -> Json:
+    """A process of one of six buyers; only the last uses direct awards, quality and subcontracts."""
+    last = buyer == 5
+    return {
+        "buyer": {"id": f"city{buyer}", "name": TOWNS[buyer]},
+        "tender": {
+            "title": f"Roads {number}",
+            "procurementMethod": "direct" if last else "open",
+            "awardCriteria": "qualityOnly" if last else "priceOnly",
+            **PERIOD,
+        },
+        "awards": [{"id": "a", "status": "active", "hasSubcontracting": last}],
+    }
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
+    desk = Desk(tmp_path_factory.mktemp("guide"))
+    alone = [
+        release(f"{code}-{name}".lower(), "2025-06-01T00:00:00Z", **parts)
+        for code, (flagged, _, not_flagged, not_computed) in ALONE.items()
+        for name, parts in (("yes", flagged), ("no", not_flagged), ("none", not_computed))
+    ]
+    compared = [
+        release(f"nine{at}", f"2025-01-{at + 1:02}T00:00:00Z", **_compared(at)) for at in range(len(NINE))
+    ]
+    shares = [
+        release(f"share{buyer}-{number}", "2025-06-01T00:00:00Z", **_method(buyer, number))
+        for buyer in range(6)
+        for number in range(2)
+    ]
+    desk.ingest("portal-za", "alone.json", package(*alone))
+    desk.ingest("portal-ke", "compared.json", package(*compared))
+    desk.ingest("portal-za", "shares.json", package(*shares))
+    desk.publish()
+    with desk.serve() as asked:
+        yield asked
+
+
+def _row(market: PaidCaller, ocid: str, code: str) -> Json:
+    rows: list[Json] = [
+        one
+        for one in market.get("/v1/flags", ocid=ocid, limit=1000)["data"]
+        if (one["indicator"], one["subject_type"]) == (code, "process")
+    ]
+    (row,) = rows
+    return row
+
+
+def _flagged(market: PaidCaller, country: str, code: str, **query: str) -> list[str]:
+    rows = market.get("/v1/flags", country=country, limit=1000, **query)["data"]
+    return [one["subject"] for one in rows if one["indicator"] == code]
+
+
+@pytest.mark.rule("FLAG-1", "FLAG-2")
+@every("code", ALONE)
+def test_an_indicator_of_one_process_by_hand(market: PaidCaller, code: str) -> None:
+    _, value, not_flagged, _ = ALONE[code]
+    rows = {name: _row(market, f"ocds-test-{code.lower()}-{name}", code) for name in ("yes", "no", "none")}
+    assert (rows["yes"]["flagged"], float(rows["yes"]["value"])) == (True, value), rows["yes"]
+    assert rows["yes"]["inputs"]
+    assert rows["no"]["flagged"] is (False if not_flagged else None), rows["no"]
+    assert rows["none"]["flagged"] is None, rows["none"]
+    assert rows["none"]["reason"].endswith(".")
+    listed = _flagged(market, "ZA", code)
+    assert f"ocds-test-{code.lower()}-yes" in listed
+    assert f"ocds-test-{code.lower()}-no" not in listed
+
+
+MEASURED: dict[str, tuple[float, set[int]]] = {
+    "R014": (1, {1}),
+    "R015": (1, {60}),
+    "R016": (1000, {1, 60}),
+    "R017": (1, {1, 60}),
+    "R019": (1, {1}),
+    "R022": (0.01, {60}),
+    "R059": (0.01, {60}),
+    "R060": (1, {60}),
+    "R061": (1, {1}),
+    "R062": (1, {60}),
+}
+"""What a value of `NINE` is multiplied by, and the values that stand out."""
+
+
+@pytest.mark.rule("FLAG-1")
+@every("code", MEASURED)
+def test_an_outlier_among_nine_processes_by_hand(market: PaidCaller, code: str) -> None:
+    scale, expected = MEASURED[code]
+    flagged = set()
+    for at, value in enumerate(NINE):
+        row = _row(market, f"ocds-test-nine{at}", code)
+        assert float(row["value"]) == pytest.approx(value * scale), row
+        assert float(row["inputs"]["q1"]) == pytest.approx(32 / 3 * scale)
+        assert float(row["inputs"]["q3"]) == pytest.approx(46 / 3 * scale)
+        if row["flagged"]:
+            flagged.add(value)
+            fence = LOWER if value == 1 else UPPER
+            assert float(row["threshold"]) == pytest.approx(fence * scale)
+    assert flagged == expected
+    assert {NINE[int(one[-1])] for one in _flagged(market, "KE", code)} == expected
+    assert 60 not in {NINE[int(one[-1])] for one in _flagged(market, "KE", code, as_of="2025-01-05")}
+
+
+@pytest.mark.rule("FLAG-1")
+def test_a_winning_price_against_the_estimate_by_hand(market: PaidCaller) -> None:
+    """The ratios are 1 / n - 0.005: their quartiles 0.060278 and 0.088939, the fence 0.131932."""
+    assert _flagged(market, "KE", "R031") == ["ocds-test-nine0"]
+    row = _row(market, "ocds-test-nine0", "R031")
+    assert float(row["value"]) == pytest.approx(0.995)
+    assert float(row["threshold"]) == pytest.approx(0.131932, abs=1e-6)
+    assert row["inputs"] | {"q1": 0, "q3": 0} == {
+        "winning_price": 995,
+        "tender_value": 1000,
+        "currency": ZAR,
+        "q1": 0,
+        "q3": 0,
+    }
+    alone = _row(market, "ocds-test-r063-yes", "R031")
+    assert (alone["flagged"], alone["reason"]) == (None, "The value of the tender is not published.")
+
+
+@pytest.mark.rule("FLAG-1")
+@every("code", ["R013", "R021", "R072"])
+def test_a_share_of_a_buyers_processes_by_hand(market: PaidCaller, code: str) -> None:
+    """The quartiles of six shares 0, 0, 0, 0, 0 and 1 are 0 and 1/12: the fence is 5/24."""
+    assert _flagged(market, "ZA", code) == ["city5"]
+    rows = market.get("/v1/flags", country="ZA", buyer=TOWNS[5], limit=1000)["data"]
+    (row,) = [one for one in rows if one["indicator"] == code]
+    assert (row["subject_type"], row["name"], float(row["value"])) == ("buyer", TOWNS[5], 1)
+    assert float(row["threshold"]) == pytest.approx(5 / 24, rel=1e-5)
+    assert row["inputs"]["processes"] == 2
+    (other,) = [
+        one for one in market.get("/v1/flags", ocid="ocds-test-share0-0")["data"] if one["indicator"] == code
+    ]
+    assert (other["flagged"], float(other["value"]), other["subject"]) == (False, 0, "city0")
+
+
+@pytest.mark.ci
+@pytest.mark.rule("FLAG-1")
+def test_the_real_files_have_the_flags_that_are_computed_by_hand(tmp_path: Path, shared_data: Path) -> None:
+    folders = shared_data / "ocds"
+    if not folders.is_dir():
+        pytest.skip("no shared data")
+    desk = Desk(tmp_path)
+    sources = (desk.home / "sources.toml").read_text()
+    for folder, country in COUNTRIES.items():
+        sources += (
+            f'\n[sources.{source_id(folder)}]\nadapter = "ocds"\nsku = "AF-TENDER"\ncountry = "{country}"\n'
+            'license_class = "cc-by"\ncommercial_redistribution = true\n'
+        )
+    (desk.home / "sources.toml").write_text(sources)
+    for folder in COUNTRIES:
+        desk.command("ingest", source_id(folder), folders / folder)
+    desk.publish()
+    seen: defaultdict[str, int] = defaultdict(int)
+    with desk.serve() as asked:
+        for country in sorted({*COUNTRIES.values()}):
+            ocids, cursor = set(), None
+            while True:
+                following: Json = {"cursor": cursor} if cursor else {}
+                page = asked.get("/v1/tenders", country=country, limit=500, **following)
+                ocids |= {row["ocid"] for row in page["data"]}
+                cursor = page["next_cursor"]
+                if not cursor:
+                    break
+            compiled = [
+                asked.get(f"/v1/contracts/{quote(ocid, safe='')}")["data"][0]["release"]
+                for ocid in sorted(ocids)
+            ]
+            rows = asked.get("/v1/flags", country=country, limit=1000)["data"]
+            flags = {(one["indicator"], one["subject_type"], one["subject"]) for one in rows}
+            assert {one for one in flags if one[0] in CODES} == by_hand(compiled), country
+            for one in flags:
+                seen[one[0]] += 1
+    assert len({*CODES} & {*seen}) >= 8, dict(seen)
