@@ -201,7 +201,8 @@ def _fields(values: Sequence[Any]) -> Sequence[str]:
         texts = ["" if value is None else value if isinstance(value, str) else str(value) for value in values]
     together = "".join(texts)
     if any(mark in together for mark in ',"\r\n'):
-        return [_quoted(text) if _QUOTED.search(text) else text for text in texts]
+        fields = {text: _quoted(text) if _QUOTED.search(text) else text for text in set(texts)}
+        return [fields[text] for text in texts]
     return texts
 
 

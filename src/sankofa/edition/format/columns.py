@@ -169,7 +169,7 @@ def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list
     for number, column in enumerate(columns):
         if column.type not in exact:
             texts = b"\x1f".join(values[number]).decode().split("\x1f")  # which never occurs in JSON
-            values[number] = [None if text == _NULL else text for text in texts]
+            values[number] = [None if text == _NULL else text for text in texts] if _NULL in texts else texts
     return values
 
 
