@@ -1,14 +1,18 @@
-"""Formats and changes: 10,000 rows as JSON, CSV and Arrow, and all pages over unchanged keys.
+"""Formats and changes: 10,000 rows as JSON, CSV and Arrow, all pages over unchanged keys, and a panel.
 
-    python -m bench.forms [--rounds 15]
+    python -m bench.forms [--rounds 15] [--issuers 4000] [--fresh]
 
-Runs in one process, without HTTP, to compare the work of writing the same rows. There is no goal; the ratio
-to JSON is the cost of a client's `Accept`.
+The first two run in one process, without HTTP, to compare the work of writing the same rows. They have no
+goal; the ratio to JSON is the cost of a client's `Accept`. The panel is a hundred months of many issuers with
+ten metrics, all its pages asked from a server one after the other. The issuers have twenty years each.
 """
 
 import argparse
 import asyncio
+import re
+import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,8 +20,12 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
+from bench.fundamentals import issue_key
+from bench.histories import FLOWS, SECRET, STOCKS, fill
 from bench.history import report
-from bench.world import reported
+from bench.load import Question
+from bench.peers.commands import sankofa
+from bench.world import CACHE, SANKOFA, environment_of, reported
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.read.changes import FEEDS, ChangePosition, page
 from sankofa.edition.read.edition import Edition, Selection
@@ -30,6 +38,11 @@ from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Answer, endpoints
 from sankofa.rest.formats import ARROW, CSV, negotiated_format
 
+_METRICS = """asset_turnover current_ratio gross_margin liabilities_to_assets net_margin operating_margin
+profit_growth return_on_assets return_on_equity revenue_growth""".split()
+_INPUTS = """Revenues CostOfRevenue GrossProfit OperatingIncomeLoss ProfitLoss Assets AssetsCurrent
+Liabilities LiabilitiesCurrent StockholdersEquity""".split()
+_NEXT = re.compile("<http://[^/]+(/[^>]+)>")
 _ROWS = 10_000
 _KEYS = 200_000
 
@@ -37,11 +50,14 @@ _KEYS = 200_000
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.forms")
     parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--issuers", type=int, default=4_000)
+    parser.add_argument("--fresh", action="store_true", help="publish the issuers of the panel again")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         one, two = _editions(Path(folder))
-        _written(one, rounds)
+        _written(one, options.rounds)
         _unchanged_pages(one, two)
+    _panel(options.issuers, fresh=options.fresh)
 
 
 def _written(edition: Edition, rounds: int) -> None:
@@ -63,6 +79,37 @@ def _written(edition: Edition, rounds: int) -> None:
         baseline = baseline or took
         print(f"{form:<38} {took / baseline:6.1f} x JSON  {size / 1e6:6.2f} MB")
         report(f"{_ROWS:,} rows as {form.partition(';')[0]}", took * 1e3, unit="ms")
+
+
+def _panel(issuers: int, *, fresh: bool) -> None:
+    home = CACHE / f"home-panel-{issuers}"
+    if fresh or not (home / "made").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        (home / "gate-secret").write_text(SECRET)
+        inputs = [one for one in (*FLOWS, *STOCKS) if one.partition(":")[2] in _INPUTS]
+        fill(home, range(issuers), only=inputs)
+        subprocess.run([SANKOFA, "publish"], env=environment_of(home), check=True, stdout=subprocess.DEVNULL)
+        (home / "made").touch()
+    headers = {"X-API-Key": issue_key(home, "professional")}
+    months = "every=month&from=2014-01-01&to=2022-04-30&limit=10000"
+    for form in ("json", "csv", "arrow"):
+        with sankofa(home) as server:
+            before, began, pages, size = server.cpu_seconds(), time.perf_counter(), 0, 0
+            path = f"/v1/panel?metrics={','.join(_METRICS)}&{months}&format={form}"
+            while path:
+                with server.fetch(Question(path), headers) as answer:
+                    size += len(answer.read())
+                    following = _NEXT.match(answer.getheader("link") or "")
+                if answer.status != 200:
+                    raise SystemExit(f"{path}: status {answer.status}")
+                path, pages = following[1] if following else "", pages + 1
+            took, spent = time.perf_counter() - began, server.cpu_seconds() - before
+            print(f"{form}: {pages} pages, {size / 1e6:.0f} MB")
+            what = f"a hundred months of {issuers:,} issuers, ten metrics, {form}"
+            report(f"{what}, processor time", spent, unit="s", most=5)
+            report(f"{what}, time", took, unit="s", most=5)
+            report(f"{what}, peak memory", server.peak_memory() / 1e6, unit="MB", most=500)
 
 
 def _editions(folder: Path) -> tuple[Edition, Edition]:
