@@ -295,6 +295,48 @@ commercial_redistribution = true
 """
 
 
+@pytest.mark.rule("ENTY-5")
+def test_a_legal_form_and_a_jurisdiction_last_from_one_copy_of_the_register_to_the_next(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    states = [
+        ("2019-01-05", "2015-06-01", "ZA", "XYGP", ""),
+        ("2021-01-05", "2020-05-04", "ZA", "9999", "Trading society"),
+        ("2023-01-05", "2022-07-01", "MU", "R155", ""),
+    ]
+    copies = []
+    for day, updated, place, code, words in states:
+        copy = golden_copy(tmp_path, day, (MILL, "One Mill Limited", "", "ISSUED", "2015-06-01", updated))
+        head, row = copy.read_text().splitlines()
+        columns = "Entity.LegalForm.EntityLegalFormCode,Entity.LegalForm.OtherLegalForm"
+        copy.write_text(f"{head},{columns}\n{row.replace(',ZA,ZA,', f',ZA,{place},')},{code},{words}\n")
+        copies.append(("gleif-lei", copy))
+    publish_files(home, *copies)
+    path = f"/v1/entities/{MILL_ID}"
+    with LiveServer(home) as server:
+        world = server, create_key(home, "starter")
+        history = get(world, f"{path}/history")["data"]
+        then = get(world, f"{path}/history?as_of=2020-05-04")["data"]
+    spells = {
+        kind: [(r["value"], r["from"], r["until"]) for r in history if r["kind"] == kind]
+        for kind in ("legal_form", "jurisdiction")
+    }
+    assert spells == {
+        "legal_form": [
+            ("XYGP", "2015-06-01", "2020-05-03"),
+            ("Trading society", "2020-05-04", "2022-06-30"),
+            ("R155", "2022-07-01", None),
+        ],
+        "jurisdiction": [("ZA", "2015-06-01", "2022-06-30"), ("MU", "2022-07-01", None)],
+    }
+    assert [(r["value"], r["until"]) for r in then if r["kind"] == "legal_form"] == [
+        ("XYGP", "2020-05-03"),
+        ("Trading society", None),
+    ]
+
+
 @pytest.mark.rule("ENTY-4", "ENTY-10")
 @pytest.mark.parametrize("dated", [True, False])
 def test_copies_of_the_register_give_one_history_in_any_order(tmp_path: Path, dated: bool):
