@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sankofa.edition.write import context, reuse
+from sankofa.edition.write.datasets import entities
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.rereading import withdraw
@@ -92,6 +93,12 @@ def a_figure(world: World) -> None:
     world.take_text("sample-filings", "restated.csv", f"{header}\n{row}\n")
 
 
+def the_first_figure(world: World) -> None:
+    header = (SAMPLE / "filings/za-kgalagadi.csv").read_text().split("\n")[0]
+    row = f"lei:{LEI},revenue,41000000,ZAR,1985-07-01,1986-06-30,FY,1986-08-30,afs-1986,p. 9,0.99"
+    world.take_text("sample-filings", "oldest.csv", f"{header}\n{row}\n")
+
+
 def an_observation(world: World) -> None:
     header = (SAMPLE / "series/series.csv").read_text().split("\n")[0]
     row = 'CPI.ZA,cpi,monthly,ZA,2022-01-31,104.01,"index, 2021=100",2026-03-17'
@@ -117,6 +124,7 @@ def a_withdrawal(world: World) -> None:
 
 CHANGES: tuple[tuple[Callable[[World], None], set[str], set[str]], ...] = (
     (a_figure, {"tender", "macro-series", "word", "identifier"}, {"fundamentals", "screen"}),
+    (the_first_figure, {"tender", "macro-series", "word", "identifier"}, {"fundamentals", "known-day"}),
     (an_observation, {"tender", "fundamentals", "word"}, {"macro-series"}),
     (a_release, {"macro-series", "fact_macro", "fundamentals", "word"}, {"tender", "fact"}),
     (another_name, {"macro-series", "fact_macro"}, {"word", "entity"}),
@@ -158,6 +166,17 @@ def test_a_macro_value_does_not_resolve_organisations_again(
     an_observation(world)
     with monkeypatch.context() as patch:
         patch.delattr(context, "resolve")
+        published = world.published(world.cache)
+    assert content_of(published) == content_of(world.published())
+
+
+def test_a_later_figure_keeps_the_first_days_of_organisations(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.published(world.cache)
+    a_figure(world)
+    with monkeypatch.context() as patch:
+        patch.delattr(entities, "_FirstDays")
         published = world.published(world.cache)
     assert content_of(published) == content_of(world.published())
 

@@ -103,7 +103,7 @@ def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity
         yield day, replace(entity, statements=statements, claims=claims, earlier=[])
 
 
-@dataset(keys.KNOWN, None, reads=(Input.ORGANISATIONS,))
+@dataset(keys.KNOWN, None, reads=(Input.DESCRIPTIONS, Input.ISSUERS))
 def known_days(context: BuildContext) -> Building:
     known = _FirstDays(context)
     yield KeyRows("dated", [Entry(known.dated.tobytes())])
