@@ -25,7 +25,7 @@ FIELDS = {
     *("source_ref", "license_class", "observed_at", "buyer_service_id", "country", "ocid", "release_id"),
     *("release_date", "tag", "title", "category", "procurement_method", "status", "value_amount"),
     *("value_currency", "buyer_name", "award_count", "withheld_parties", "release"),
-    *("closing_date", "description"),
+    *("closing_date", "description", "available_instant", "available_precision"),
 }
 COMPLETE = release(
     "complete",

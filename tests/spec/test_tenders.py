@@ -41,6 +41,8 @@ def test_a_row_has_every_field_with_the_values_of_the_release(market: PaidCaller
         "buyer_name": "Thornveld Breweries (Pty) Ltd",
         "award_count": 2,
         "withheld_parties": 0,
+        "available_instant": "2025-05-05T05:05:05Z",
+        "available_precision": "second",
     }
 
 
@@ -96,15 +98,19 @@ def test_a_country_that_is_not_covered_has_no_rows(market: PaidCaller) -> None:
 
 @pytest.mark.rule("TEND-6")
 @pytest.mark.parametrize(
-    ("ocid", "date"),
+    ("ocid", "date", "precision"),
     [
-        ("zoned", "2025-02-28T23:00:00Z"),
-        ("unzoned", "2025-02-28T10:00:00Z"),
-        ("bare", "2025-03-01T00:00:00Z"),
+        ("zoned", "2025-02-28T23:00:00Z", "second"),
+        ("unzoned", "2025-02-28T10:00:00Z", "day"),
+        ("bare", "2025-03-01T00:00:00Z", "day"),
     ],
 )
-def test_release_date_is_an_instant_in_utc(market: PaidCaller, ocid: str, date: str) -> None:
-    assert market.tender(ocid)["release_date"] == date
+def test_release_date_is_an_instant_in_utc_and_known_if_it_was_published_with_its_zone(
+    market: PaidCaller, ocid: str, date: str, precision: str
+) -> None:
+    row = market.tender(ocid)
+    assert (row["release_date"], row["available_precision"]) == (date, precision)
+    assert row["available_instant"] == (date if precision == "second" else None)
 
 
 @pytest.mark.rule("TEND-1")

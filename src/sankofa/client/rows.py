@@ -488,6 +488,8 @@ class CompactTenderRow(Row):
 class TenderRow(CompactTenderRow):
     """One OCDS release."""
 
+    available_instant: Instant | None
+    available_precision: Literal["day", "second"]
     release: dict[str, Any]
 
 

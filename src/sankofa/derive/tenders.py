@@ -26,6 +26,7 @@ from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.figures import exact
 from sankofa.model.ocds.fields import moment
+from sankofa.model.ocds.process_facts import instant_of
 from sankofa.model.ocds.red_flags import (
     NO_FACTS,
     FlagFacts,
@@ -54,6 +55,8 @@ class Tender(NamedTuple):
     closing: str | None = None
     """The instant in UTC at which the tender closes, if its body was read and has one."""
     flag_facts: FlagFacts = NO_FACTS
+    has_time: bool = False
+    """Whether the date of the release was published with a time and its zone."""
     """The input of red flag indicators from its body, if the body was read."""
 
 
@@ -188,6 +191,7 @@ class _Tender(msgspec.Struct):
 
 class _Body(msgspec.Struct):
     parties: list[_Organisation] | None = None
+    date: str | None = None
     awards: list[_Award] | None = None
     tender: _Tender | None = None
 
@@ -209,7 +213,12 @@ def _read_whole(tender: Tender) -> Tender:
     by_name = {_key(party.name): party.match.service_id for party, _ in tender.parties}
     facts = flag_facts(tender.row.body, lambda name: by_name.get(_key(name)))
     closing = moment(end) if end else None
-    return tender._replace(awards=_awards(tender, body), closing=closing, flag_facts=facts)
+    return tender._replace(
+        awards=_awards(tender, body),
+        closing=closing,
+        flag_facts=facts,
+        has_time=instant_of(body.date) is not None,
+    )
 
 
 def _awards(tender: Tender, body: _Body) -> list[Award]:

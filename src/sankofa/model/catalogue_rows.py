@@ -4,7 +4,7 @@ of contracting processes: releases, their parties, compiled releases and red fla
 
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -497,6 +497,13 @@ class CompactTenderRow(Row, frozen=True, kw_only=True):
 class TenderRow(CompactTenderRow, frozen=True, kw_only=True):
     """One OCDS release."""
 
+    available_instant: Annotated[
+        str | None,
+        instant("Date of the release (UTC), if published with a time and its zone; null if only the day."),
+    ]
+    available_precision: Annotated[
+        Literal["day", "second"], doc("Precision of the time at which the release became public.")
+    ]
     release: Annotated[
         msgspec.Raw,
         doc(

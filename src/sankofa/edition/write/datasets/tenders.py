@@ -169,6 +169,8 @@ def _tender_row(context: BuildContext, tender: Tender) -> TenderRow:
         release_date=row.release_date,
         closing_date=tender.closing,
         **summary,
+        available_instant=row.release_date if tender.has_time else None,
+        available_precision="second" if tender.has_time else "day",
         release=msgspec.Raw(row.body.encode()),
         **provenance(capture, row.location),
     )
