@@ -86,6 +86,7 @@ def _no_flags() -> CountryOnDay:
 class _Memory:
     def __init__(self, rows: list[bytes], stored: FlagSteps) -> None:
         self.cache = ByteCache[Hashable](0)
+        self.scope = "memory"
         self.manifest: dict[str, Any] = {}
         self._blocks: dict[tuple[str, str], list[Block]] = {
             (PROCESS_FACTS, "ZA"): list(pack(Entry(row) for row in rows)),
