@@ -14,6 +14,7 @@ Json = dict[str, Any]
 Flag = tuple[str, str, str]
 CODES = """R001 R004 R005 R013 R014 R015 R016 R017 R019 R020 R021 R022 R031 R039 R059 R060 R061 R062 R063 R064
 R065 R066 R067 R068 R069 R071 R072""".split()
+KEY = {"tenderNotice", "biddingDocuments", "technicalSpecifications", "evaluationCriteria"}
 PLANS = {"plannedProcurementNotice", "procurementPlan", "marketStudies", "feasibilityStudy", "projectPlan"}
 
 
@@ -61,10 +62,7 @@ def _types(part: Json) -> set[str]:
 def _alone(release: Json) -> set[str]:
     tender, flags = release.get("tender") or {}, set()
     period = tender.get("tenderPeriod") or {}
-    start, end = period.get("startDate"), period.get("endDate")
-    if release.get("planning") and not _types(release["planning"]) & PLANS:
-        flags.add("R001")
-    opened = _instant(start)
+    opened = _instant(period.get("startDate"))
     dates = [
         date
         for one in tender.get("documents") or []
@@ -73,9 +71,6 @@ def _alone(release: Json) -> set[str]:
     ]
     if opened and dates and min(dates) > opened:
         flags.add("R004")
-    key = {"tenderNotice", "biddingDocuments", "technicalSpecifications", "evaluationCriteria"}
-    if tender and not _types(tender) & key and not start and not end:
-        flags.add("R005")
     if release.get("complaints"):
         flags.add("R020")
     if tender.get("status") == "complete" and any(
@@ -99,8 +94,6 @@ def _of_contract(release: Json, contract: Json) -> set[str]:
     amended = bool(contract.get("amendments")) or any(last.get(n) for n in ("id", "date", "description"))
     if amended:
         flags.add("R064")
-    if active and "contractSigned" not in _types(contract):
-        flags.add("R063")
     done = contract.get("implementation") or {}
     for one in (done.get("milestones") or []) if active else []:
         late = _days(one.get("dueDate"), one.get("dateMet"))
@@ -157,6 +150,14 @@ def _values(release: Json) -> list[tuple[str, Any, float]]:
         ("R014", method, _days(period.get("startDate"), opening)),
         ("R015", method, _days(opening, (tender.get("awardPeriod") or {}).get("startDate"))),
     ]
+    if release.get("planning"):
+        found.append(("R001", None, float(not _types(release["planning"]) & PLANS)))
+    if tender:
+        known = _types(tender) & KEY or period.get("startDate") or period.get("endDate")
+        found.append(("R005", None, float(not known)))
+    signed_ones = ["contractSigned" in _types(one) for one in contracts if one.get("status") == "active"]
+    if signed_ones:
+        found.append(("R063", None, float(not all(signed_ones))))
     if price and category:
         found.append(("R016", (method, category, price[1]), price[0]))
     for items in (one.get("items") or [] for one in (tender, *awards, *contracts)):
@@ -234,6 +235,7 @@ def _fences(values: list[float]) -> tuple[float, float, float, float]:
 
 
 SIDES = {
+    "R001": [operator.ge], "R005": [operator.ge], "R063": [operator.ge],
     "R014": [operator.lt], "R015": [operator.gt], "R016": [operator.le, operator.ge],
     "R017": [operator.le, operator.ge], "R019": [operator.le], "R022": [operator.ge], "R031": [operator.ge],
     "R059": [operator.gt], "R060": [operator.gt], "R061": [operator.lt], "R062": [operator.gt],

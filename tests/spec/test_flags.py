@@ -243,7 +243,7 @@ def _drawn(chance: random.Random) -> Json:
         **contract,
         **({"complaints": [{"id": "c"}]} if chance.random() < 0.1 else {}),
         **(
-            {"planning": _documents(chance, "procurementPlan", "hearingNotice")}
+            {"planning": _documents(chance, *["procurementPlan"] * 7, "hearingNotice")}
             if chance.random() < 0.5
             else {}
         ),
@@ -305,7 +305,7 @@ def _guide_members(chance: random.Random, likely: float) -> tuple[Json, Json, Js
         "items": items(),
         "implementation": {"milestones": [milestone], "transactions": payments},
         **({"amendments": [{"id": "1", "description": "More."}]} if chance.random() < 0.4 else {}),
-        **_documents(chance, "contractSigned", "contractAnnexe"),
+        **_documents(chance, *["contractSigned"] * 7, "contractAnnexe"),
     }
     return tender, {"contracts": [contract]} if chance.random() < 0.7 else {}, award
 

@@ -5,21 +5,19 @@ process: their value is above a figure, or says yes or no. `guide_outliers` has 
 with a sentence where the indicator cannot be computed.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
-
-from msgspec import UnsetType
 
 from sankofa.model.ocds.process_facts import (
     MOST_LISTED,
     PROCESS,
     AwardFacts,
     ContractFacts,
-    DocumentFacts,
     PeriodFacts,
     ProcessFacts,
     Reading,
+    active_contracts,
     award_of,
     both_amounts,
     instant_of,
@@ -30,26 +28,13 @@ Inputs = dict[str, Any]
 Fact = tuple[float, Inputs] | str
 """The value of an indicator and its inputs; or why it cannot be computed."""
 
-_PLANNING: Final = {
-    "plannedProcurementNotice", "procurementPlan", "marketStudies", "feasibilityStudy", "projectPlan",
-}  # fmt: skip
-_KEY: Final = {"tenderNotice", "biddingDocuments", "technicalSpecifications", "evaluationCriteria"}
 _ADVERTISED: Final = {"tenderNotice", "biddingDocuments"}
-_NO_CONTRACT: Final = "No active contract is published."
 _MOST: Final = 0.5
 _NUMBERS: Final = (int, Decimal)
 
 
-def _types(documents: Iterable[DocumentFacts] | UnsetType | None) -> list[str]:
-    return sorted({one.document_type for one in documents or () if one.document_type})
-
-
 def _yes(flagged: bool, **inputs: Any) -> Fact:
     return float(flagged), inputs
-
-
-def _active_contracts(facts: ProcessFacts) -> list[ContractFacts]:
-    return [one for one in facts.contracts or () if one.status == "active"]
 
 
 def _amended(contract: ContractFacts) -> bool:
@@ -59,13 +44,6 @@ def _amended(contract: ContractFacts) -> bool:
 
 def _first(one: tuple[float, Inputs]) -> float:
     return one[0]
-
-
-def _no_plan(facts: ProcessFacts) -> Fact:
-    if not facts.planning:
-        return "The release has no planning section."
-    types = _types(facts.planning.documents)
-    return _yes(not _PLANNING.intersection(types), document_types=types[:MOST_LISTED])
 
 
 def _advertised_late(facts: ProcessFacts) -> Fact:
@@ -83,14 +61,6 @@ def _advertised_late(facts: ProcessFacts) -> Fact:
     return _yes(first > opened, first_published=text, start=start)
 
 
-def _key_information_missing(facts: ProcessFacts) -> Fact:
-    if not facts.tender:
-        return "The release has no tender section."
-    types, period = _types(facts.tender.documents), facts.tender.tender_period or PeriodFacts()
-    known = bool(_KEY.intersection(types) or period.start_date or period.end_date)
-    return _yes(not known, document_types=types[:MOST_LISTED])
-
-
 def _complaint(facts: ProcessFacts) -> Fact:
     if not isinstance(facts.complaints, list):
         return "The release has no list of complaints."
@@ -105,14 +75,6 @@ def _unanswered(facts: ProcessFacts) -> Fact:
     return _yes(bool(open_ones), unanswered=len(open_ones), enquiries=len(tender.enquiries))
 
 
-def _not_published(facts: ProcessFacts) -> Fact:
-    active = _active_contracts(facts)
-    if not active:
-        return _NO_CONTRACT
-    without = [one for one in active if "contractSigned" not in _types(one.documents)]
-    return _yes(bool(without), contracts=[str(one.id) for one in without if one.id][:MOST_LISTED])
-
-
 def _modified(facts: ProcessFacts) -> Fact:
     if not facts.contracts:
         return "No contract is published."
@@ -122,9 +84,9 @@ def _modified(facts: ProcessFacts) -> Fact:
 
 def _amended_pairs(facts: ProcessFacts) -> list[tuple[ContractFacts, AwardFacts]] | str:
     """The active contracts with amendments, each with its award."""
-    active = _active_contracts(facts)
+    active = active_contracts(facts)
     if not active:
-        return _NO_CONTRACT
+        return "No active contract is published."
     amended = [one for one in active if _amended(one)]
     pairs = [(one, award) for one in amended if (award := award_of(facts, one))]
     return pairs if pairs or not amended else "The award of an amended contract is not published."
@@ -179,7 +141,7 @@ def _price_increased(facts: ProcessFacts) -> Fact:
 
 def _late_delivery(facts: ProcessFacts) -> Fact:
     compared = late = 0
-    for contract in _active_contracts(facts):
+    for contract in active_contracts(facts):
         for one in (contract.implementation and contract.implementation.milestones) or ():
             due, met = instant_of(one.due_date), instant_of(one.date_met)
             if one.type == "delivery" and due is not None and met is not None:
@@ -235,12 +197,9 @@ class Fixed(NamedTuple):
 
 
 FIXED: Final[dict[str, Fixed]] = {
-    "R001": Fixed("planning", _no_plan),
     "R004": Fixed("tender", _advertised_late),
-    "R005": Fixed("tender", _key_information_missing),
     "R020": Fixed("complaints", _complaint),
     "R039": Fixed("tender", _unanswered),
-    "R063": Fixed("contracts", _not_published),
     "R064": Fixed("contracts", _modified),
     "R065": Fixed("contracts", _items_reduced),
     "R066": Fixed("contracts", _items_increased),

@@ -16,6 +16,7 @@ from sankofa.model.ocds.process_facts import (
     BUYER,
     COMPETITIVE,
     DIGITS,
+    MOST_LISTED,
     PROCURING_ENTITY,
     BidOpening,
     Item,
@@ -23,11 +24,13 @@ from sankofa.model.ocds.process_facts import (
     PeriodFacts,
     ProcessFacts,
     Text,
+    active_contracts,
     all_bids,
     amount_of,
     award_of,
     both_amounts,
     days_between,
+    document_types,
     ids_of,
     only_supplier,
     tender_of,
@@ -38,10 +41,42 @@ Facts = list[Measured] | str
 
 _NON_COMPETITIVE: Final = ("limited", "direct")
 _NOT_PRICE: Final = ("qualityOnly", "ratedCriteria")
+_PLANNING: Final = {
+    "plannedProcurementNotice", "procurementPlan", "marketStudies", "feasibilityStudy", "projectPlan",
+}  # fmt: skip
+_KEY: Final = {"tenderNotice", "biddingDocuments", "technicalSpecifications", "evaluationCriteria"}
 
 
 def _method(facts: ProcessFacts) -> str:
     return tender_of(facts).procurement_method or ""
+
+
+def _missing(missing: bool, **inputs: Any) -> Facts:
+    """1 for a missing document: it stands out only where most processes publish theirs."""
+    return [Measured("", float(missing), inputs)]
+
+
+def _no_plan(facts: ProcessFacts) -> Facts:
+    if not facts.planning:
+        return "The release has no planning section."
+    types = document_types(facts.planning.documents)
+    return _missing(not _PLANNING.intersection(types), document_types=types[:MOST_LISTED])
+
+
+def _no_key_information(facts: ProcessFacts) -> Facts:
+    if not facts.tender:
+        return "The release has no tender section."
+    types, period = document_types(facts.tender.documents), facts.tender.tender_period or PeriodFacts()
+    known = bool(_KEY.intersection(types) or period.start_date or period.end_date)
+    return _missing(not known, document_types=types[:MOST_LISTED])
+
+
+def _no_contract_document(facts: ProcessFacts) -> Facts:
+    active = active_contracts(facts)
+    if not active:
+        return "No active contract is published."
+    without = [one for one in active if "contractSigned" not in document_types(one.documents)]
+    return _missing(bool(without), contracts=[str(one.id) for one in without if one.id][:MOST_LISTED])
 
 
 def _period(facts: ProcessFacts, days: float | None, reason: str, **inputs: Any) -> Facts:
@@ -227,6 +262,9 @@ class Outliers(NamedTuple):
 _HIGH: Final = Bound(high=True)
 _LONG, _SHORT = Bound(high=True, reached=False), Bound(low=True, reached=False)
 OUTLIERS: Final = (
+    Outliers("planning", _no_plan, {"R001": _HIGH}),
+    Outliers("tender", _no_key_information, {"R005": _HIGH}),
+    Outliers("contracts", _no_contract_document, {"R063": _HIGH}),
     Outliers("tender", _to_opening, {"R014": _SHORT}),
     Outliers("tender", _to_evaluation, {"R015": _LONG}),
     Outliers("tender", _tender_value, {"R016": Bound(low=True, high=True)}),

@@ -306,3 +306,11 @@ def award_of(facts: ProcessFacts, contract: ContractFacts) -> AwardFacts | None:
     if contract.award_id:
         return next((one for one in awards if str(one.id) == str(contract.award_id)), None)
     return awards[0] if len(awards) == 1 else None
+
+
+def document_types(documents: Iterable[DocumentFacts] | UnsetType | None) -> list[str]:
+    return sorted({one.document_type for one in documents or () if one.document_type})
+
+
+def active_contracts(facts: ProcessFacts) -> list[ContractFacts]:
+    return [one for one in facts.contracts or () if one.status == "active"]
