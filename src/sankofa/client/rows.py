@@ -483,13 +483,13 @@ class CompactTenderRow(Row):
     buyer_name: str | None
     award_count: int
     withheld_parties: int
+    available_instant: Instant | None
+    available_precision: Literal["day", "second"]
 
 
 class TenderRow(CompactTenderRow):
     """One OCDS release."""
 
-    available_instant: Instant | None
-    available_precision: Literal["day", "second"]
     release: dict[str, Any]
 
 

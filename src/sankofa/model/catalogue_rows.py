@@ -492,11 +492,6 @@ class CompactTenderRow(Row, frozen=True, kw_only=True):
     withheld_parties: Annotated[
         int, doc("Number of parties that are not known to be organisations; they are never served.", ge=0)
     ]
-
-
-class TenderRow(CompactTenderRow, frozen=True, kw_only=True):
-    """One OCDS release."""
-
     available_instant: Annotated[
         str | None,
         instant("Date of the release (UTC), if published with a time and its zone; null if only the day."),
@@ -504,6 +499,11 @@ class TenderRow(CompactTenderRow, frozen=True, kw_only=True):
     available_precision: Annotated[
         Literal["day", "second"], doc("Precision of the time at which the release became public.")
     ]
+
+
+class TenderRow(CompactTenderRow, frozen=True, kw_only=True):
+    """One OCDS release."""
+
     release: Annotated[
         msgspec.Raw,
         doc(
