@@ -227,7 +227,7 @@ def test_a_day_of_real_files_is_what_a_build_from_those_filed_by_then_gives(
 ) -> None:
     """For random days, every metric of every issuer; 60 days wherever every round is tried."""
     chance = random.Random(1_000 * rounds(60, 61, 62) + share)
-    days = rounds(4, 60, 60, here=2) // SHARES
+    days = rounds(4, 60, 60) // SHARES
     left_out = 0
     for number in range(days):
         day = date.fromisoformat(chance.choice(filed.days)) + timedelta(days=chance.choice((0, 0, 1, 40)))
