@@ -333,8 +333,6 @@ def test_a_share_of_a_buyers_processes_by_hand(market: PaidCaller, code: str) ->
 @pytest.mark.rule("FLAG-1")
 def test_the_real_files_have_the_flags_that_are_computed_by_hand(tmp_path: Path, shared_data: Path) -> None:
     folders = shared_data / "ocds"
-    if not folders.is_dir():
-        pytest.skip("no shared data")
     desk = Desk(tmp_path)
     sources = (desk.home / "sources.toml").read_text()
     for folder, country in COUNTRIES.items():

@@ -153,7 +153,7 @@ def _late_delivery(facts: ProcessFacts) -> Fact:
 
 
 def _paid(contract: ContractFacts) -> tuple[float, float, str] | None:
-    """What was paid, the value of the contract, and which field says what was paid."""
+    """The sum of payments, the value of the contract, and the field that the payments come from."""
     parts = contract.implementation
     if not parts:
         return None
