@@ -241,7 +241,7 @@ def _drawn(chance: random.Random) -> Json:
         "bids": {"details": bids},
         "awards": [{"id": "a", "status": "active", "suppliers": winner, "items": [item], **award}],
         **contract,
-        **({"complaints": [{"id": "c"}]} if chance.random() < 0.1 else {}),
+        **({"complaints": [{"id": "c1"}]} if chance.random() < 0.1 else {}),
         **(
             {"planning": _documents(chance, *["procurementPlan"] * 7, "hearingNotice")}
             if chance.random() < 0.5

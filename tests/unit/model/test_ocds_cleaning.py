@@ -206,7 +206,7 @@ def test_any_release_is_cleaned_or_unusable_and_cleaning_is_idempotent(fields: d
     msgspec.json.decode(once.body)
 
 
-KINDS = set("text id code url address date number integer boolean amount currency numbers any".split())
+KINDS = set("text id file code url address date number integer boolean amount currency numbers any".split())
 TABLE: dict[str, dict[str, str | list[str]]] = tomllib.loads(
     resources.files("sankofa.model.ocds").joinpath("fields.toml").read_text("utf-8")
 )
@@ -269,3 +269,10 @@ def test_every_kind_of_party_is_an_organisation() -> None:
 def test_money_is_distinguished_from_other_numbers() -> None:
     assert [field for field in SERVED_FIELDS if kind(*field) == "amount"] == [("Value", "amount")]
     assert {name for owner, name in SERVED_FIELDS if kind(owner, name) == "currency"} == {"currency"}
+
+
+def test_a_complaint_keeps_its_number_and_no_words() -> None:
+    ids: list[Any] = ["C-12/2024", 7, "Complaint of Jane Doe", "janedoe-2024", "jane.doe@example.org"]
+    release = cleaned(complaints=[{"id": one, "title": "By Jane Doe", "complainants": []} for one in ids])
+    assert b"ane" not in release.body
+    assert [one["id"] for one in body(release)["complaints"] if one.get("id")] == ["C-12/2024", 7]

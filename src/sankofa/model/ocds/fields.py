@@ -257,6 +257,14 @@ def _identifier(value: Json, cleaning: Cleaning, name: str) -> Json:
     return None
 
 
+def _file_number(value: Json, cleaning: Cleaning, name: str) -> Json:
+    """An identifier that cannot spell a name: digits after at most four letters."""
+    if type(value) is int or (type(value) is str and _FILE_NUMBER.fullmatch(value)):
+        return value
+    cleaning.faults.append((name, "expected digits, after at most four letters"))
+    return None
+
+
 def _number(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is int and abs(value) < _BEYOND:
         return value
@@ -333,12 +341,14 @@ def _numbers(value: Json, cleaning: Cleaning, name: str) -> Json:
     return _number(value, cleaning, name)
 
 
+_FILE_NUMBER: Final = re.compile(r"[A-Za-z]{0,4}[-/]?[0-9][0-9/.-]{0,40}")
 _SCALARS: Final[dict[str, Cleaner]] = {
     "text": _text,
     "code": _code,
     "url": _code,
     "address": _address,
     "id": _identifier,
+    "file": _file_number,
     "date": _date,
     "number": _number,
     "numbers": _numbers,
