@@ -66,6 +66,7 @@ async def until_it_answers(call: Callable[[], Awaitable[object]], within: float 
             return
 
 
+@pytest.mark.ci
 @both_loops
 @pytest.mark.limit("answer of PostgreSQL to a status check")
 def test_a_frozen_server_is_noticed_in_time_and_blocks_no_read(

@@ -112,6 +112,7 @@ def test_an_invalid_number_of_processes_is_refused(home: Path, number: str) -> N
     assert f"SANKOFA_PUBLISH_PROCESSES: expected auto or a number from 1 to 64, not {number!r}" in done.stderr
 
 
+@pytest.mark.ci
 def test_rows_that_several_processes_hashed_have_the_roots_that_one_process_finds(home: Path) -> None:
     succeed(home, "publish", **TWO)
     (entry,) = entries_of(home)

@@ -53,6 +53,7 @@ def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTE
     return printed
 
 
+@pytest.mark.ci
 @pytest.mark.rule("COL-4")
 @pytest.mark.parametrize(
     "fault",

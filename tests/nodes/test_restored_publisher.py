@@ -36,6 +36,7 @@ def entries(home: Path) -> bytes:
     return (home / "editions" / "log" / "entries").read_bytes()
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOG-12")
 def test_a_restored_publisher_continues_the_published_log(plain_desk: Desk, tmp_path: Path) -> None:
     home, store, node = plain_desk.home, tmp_path / "store", tmp_path / "node"
@@ -107,6 +108,7 @@ def test_a_witness_that_saw_a_longer_log_stops_a_restored_publisher(plain_desk: 
     witness.check((second / "editions" / "log" / "checkpoint").read_bytes())
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOG-12")
 def test_a_silent_destination_times_out_without_holding_the_lock(
     plain_desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

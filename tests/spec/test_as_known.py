@@ -220,6 +220,7 @@ SHARES = rounds(1, 12, 12)
 """Parts of the days: a build of every issuer takes half a minute, and no test may take twenty."""
 
 
+@pytest.mark.ci
 @pytest.mark.rule("MET-13")
 @pytest.mark.parametrize("share", range(SHARES))
 def test_a_day_of_real_files_is_what_a_build_from_those_filed_by_then_gives(

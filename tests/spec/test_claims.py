@@ -103,6 +103,7 @@ def spellings(part: str, year: int) -> list[str]:
     ]
 
 
+@pytest.mark.ci
 @pytest.mark.rule("CLM-1", "CLM-4")
 def test_parts_of_a_financial_year_are_distinguished(starter: tuple[LiveServer, str]) -> None:
     """The year of MiX ends in March. A figure of one part supports no claim about another."""
@@ -136,6 +137,7 @@ def test_parts_of_a_financial_year_are_distinguished(starter: tuple[LiveServer, 
         assert check(server, key, **claim)["verdict"] == "supported", row
 
 
+@pytest.mark.ci
 @pytest.mark.rule("CLM-1", "CLM-4")
 def test_a_figure_that_the_statement_passes_over_supports_nothing(starter: tuple[LiveServer, str]) -> None:
     """Several concepts of one line item: the figure of the statement counts, and no other."""
@@ -163,6 +165,7 @@ def test_a_figure_that_the_statement_passes_over_supports_nothing(starter: tuple
     assert other > 10
 
 
+@pytest.mark.ci
 @pytest.mark.rule("CLM-1", "CLM-4")
 def test_a_metric_of_an_earlier_year_is_as_known_while_it_was_the_latest(
     starter: tuple[LiveServer, str],

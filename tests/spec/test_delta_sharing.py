@@ -188,6 +188,7 @@ def since(day: str) -> str:
     return f"startingTimestamp={day}T00:00:00Z"
 
 
+@pytest.mark.ci
 @pytest.mark.rule("DIA-5")
 def test_the_change_feed_leads_from_version_to_version(grown: Any, tmp_path: Path) -> None:
     server, key, counts, between = grown
@@ -212,6 +213,7 @@ def test_the_change_feed_leads_from_version_to_version(grown: Any, tmp_path: Pat
     assert server.get(f"/at/{day}{path}/changes?startingVersion=1", key).status_code == 400
 
 
+@pytest.mark.ci
 @pytest.mark.rule("DIA-5", "ING-10")
 def test_the_change_feed_ends_where_an_edition_was_withdrawn(grown: Any, tmp_path: Path) -> None:
     before, key, _, _ = grown

@@ -260,6 +260,7 @@ def test_a_proxy_can_ask_for_which_hosts_to_get_a_certificate(
     assert status != 400 or answer.json()["parameter"] in ("domain", "as_of")
 
 
+@pytest.mark.ci
 def test_adding_and_removing_a_domain_needs_no_restart(customer: Customer) -> None:
     host = "later.customer.example"
     assert customer.get(ENTITY, SANDBOX, host=host).status_code == 200

@@ -412,6 +412,7 @@ def _members(folder: Path) -> Iterator[dict[str, Any]]:
         yield from data if isinstance(data, list) else [data]
 
 
+@pytest.mark.ci
 @pytest.mark.rule("ENTY-9", "ENTY-11", "LOCK-5", "ISS-2")
 def test_organisations_of_real_files_depend_only_on_the_files_up_to_the_day(
     tmp_path: Path, shared_data: Path

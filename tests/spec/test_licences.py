@@ -361,6 +361,7 @@ def test_a_current_edition_with_withdrawn_rows_is_replaced_although_nothing_else
         assert caller.server.get(f"/v1/tenders?edition={first}", caller.key).status_code == 410
 
 
+@pytest.mark.ci
 @pytest.mark.rule("PROV-7", "ENV-9")
 def test_editions_with_open_rows_that_need_a_key_today_are_withdrawn(tmp_path: Path) -> None:
     desk = Desk(tmp_path)

@@ -36,6 +36,7 @@ def strict(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield live
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LIM-1")
 @pytest.mark.limit("query of an address", "path of an address")
 def test_an_address_has_a_maximum_length(server: LiveServer, paid_key: str) -> None:

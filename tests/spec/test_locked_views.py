@@ -298,6 +298,7 @@ def test_two_ledgers_that_agree_up_to_a_day_give_the_same_bytes(two: Two, trial:
                 same(two, f"/at/{day}{path}{'&' if '?' in path else '?'}cursor={cursor}")
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOCK-2")
 def test_pages_show_nothing_of_later_days(two: Two, trial: Trial) -> None:
     asker = Asker(two, trial.chance)

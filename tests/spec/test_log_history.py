@@ -308,6 +308,7 @@ def test_an_authority_stamps_the_checkpoint_and_anybody_can_check_it(plain_desk:
     assert run(node, "verify", answer, *ours, "--timestamp", stamp).returncode == 1
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOG-13")
 @pytest.mark.parametrize("answer", [b"silent", b"no stamp", b"x" * 20_000])
 def test_a_silent_or_wrong_authority_stops_nothing(answer: bytes, plain_desk: Desk, tmp_path: Path):

@@ -142,6 +142,7 @@ def endless_form(server: LiveServer) -> Iterator[socket.socket]:
         yield link
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.limit("time for the head of a request")
 @pytest.mark.usefixtures("endless_form")

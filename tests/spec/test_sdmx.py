@@ -55,6 +55,7 @@ output["frame"] = {index[-1]: float(value) for index, value in frame.items()}
 """
 
 
+@pytest.mark.ci
 @pytest.mark.rule("DIA-7")
 def test_pysdmx_and_sdmx1_read_the_values_of_the_api(server: LiveServer, paid_key: str) -> None:
     listed = run(server.home, "keys", "list", "--json")

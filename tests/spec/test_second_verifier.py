@@ -18,6 +18,7 @@ _REFUSALS = (AssertionError, AttributeError, InvalidSignature, LookupError, Type
 _ROWS = 10_000
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOG-5")
 def test_both_verifiers_agree_on_10_000_rows(server: LiveServer, sample_home: Path, paid_key: str) -> None:
     vkey = run(sample_home, "editions", "key").stdout.strip()

@@ -239,6 +239,7 @@ def test_an_ordinary_restatement_names_no_split(server: LiveServer, paid_key: st
     assert "restated for a split" not in server.http.get("/restatements").text
 
 
+@pytest.mark.ci
 @pytest.mark.rule("VINT-10")
 def test_real_figures_are_those_of_a_filing_of_the_day_and_no_others(
     shared_data: Path, tmp_path: Path

@@ -92,6 +92,7 @@ def is_consistent(old: int, new: int, old_root: bytes, new_root: bytes, proof: l
     return True
 
 
+@pytest.mark.ci
 @pytest.mark.rule("LOG-11")
 def test_a_witness_cosigns_the_log_as_it_grows(plain_desk: Desk, tmp_path: Path) -> None:
     desk = plain_desk

@@ -114,6 +114,7 @@ def has_no_sideways_scrolling(window: Visitor) -> bool:
     return bool(window.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
+@pytest.mark.ci
 @pytest.mark.rule("WEB-1")
 def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(browser: Browser, server: LiveServer):
     """Without a violation of axe, an error in the console or a request to another host."""

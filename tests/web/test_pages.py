@@ -64,6 +64,7 @@ def test_the_day_is_in_the_address_and_in_the_control(server: LiveServer) -> Non
     assert any("as_of=2024-06-01" in link.attributes["href"] for link in page.all("a"))
 
 
+@pytest.mark.ci
 @pytest.mark.rule("WEB-3")
 def test_a_statement_equals_the_api_on_fifty_random_days(server: LiveServer, paid_key: str) -> None:
     """Every digit of each value, and the mark exactly where the figure replaced an earlier one."""
@@ -256,6 +257,7 @@ def test_a_page_that_did_not_change_is_not_sent_again(server: LiveServer) -> Non
     assert (again.status_code, again.content) == (304, b"")
 
 
+@pytest.mark.ci
 @pytest.mark.rule("WEB-1")
 def test_every_page_of_the_documentation_is_below_100_kb_and_lists_the_others(server: LiveServer):
     long = {name for name, document in documents().items() if len(document.pages) > 1}
