@@ -4,8 +4,8 @@ on a local file.
 
     python -m bench.dialects [--rounds 3] [--seconds 2]
 
-The world is the sample world. Each answer is measured with the default cache of answers, and uncached. The
-table is the largest of the world of `bench.anew`, loaded in .venv-foreign (`make foreign`).
+Answers come from the sample world. Each is measured with the default cache of answers, and uncached. The
+table is the largest file of the starter world, loaded in .venv-foreign (`make foreign`).
 """
 
 import argparse
@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.anew import make_home
 from bench.fundamentals import issue_key
 from bench.history import report
 from bench.load import Contender, Question, cpu_ratio, load_tool, measure, ratio, table
@@ -28,9 +27,8 @@ _PATHS = {
     "companyfacts": "/sec/api/xbrl/companyfacts/CIK9999900002.json",
 }
 _FOREIGN = ROOT / ".venv-foreign" / "bin" / "python"
-_TABLE = "af-fund-fundamentals"
 _LOAD = """
-import sys, time
+import json, sys, time
 import delta_sharing, fsspec, pandas
 from delta_sharing.protocol import AddFile
 from delta_sharing.reader import DeltaSharingReader
@@ -44,12 +42,15 @@ def own():  # what the client does with a file that is here already
     merged = pandas.concat([frame], axis=0, ignore_index=True, copy=False)
     return merged[list(merged.columns)]
 ways = [lambda: delta_sharing.load_as_pandas(address), own, lambda: pandas.read_parquet(path)]
-costs = [[] for _ in ways]
+clocks = time.process_time, time.perf_counter
+costs = [[[] for _ in clocks] for _ in ways]
 for _ in range(int(rounds) + 1):
-    for way, own_costs in zip(ways, costs):
-        began = time.process_time(); rows = len(way())
-        own_costs.append(time.process_time() - began)
-print(*(min(one[1:]) for one in costs), rows)
+    for way, spent in zip(ways, costs):
+        began = [clock() for clock in clocks]
+        rows = len(way())
+        for clock, start, seconds in zip(clocks, began, spent):
+            seconds.append(clock() - start)
+print(json.dumps([rows, *([min(seconds[1:]) for seconds in spent] for spent in costs)]))
 """
 
 
@@ -85,21 +86,24 @@ def _load_shared_table(rounds: int) -> None:
     if not _FOREIGN.exists():
         print("load_as_pandas is left out: `make foreign` installs delta-sharing")
         return
-    home = make_home(fresh=False)
+    home = CACHE / "web-starter"
+    command = [SANKOFA, "starter", "--if-empty"]
+    subprocess.run(command, env=environment_of(home), check=True, capture_output=True)
     key = issue_key(home, "professional")
-    path = max(home.glob(f"editions/*/files/{_TABLE}*"), key=lambda one: one.stat().st_mtime)
+    path = max(home.glob("editions/*/files/*.parquet"), key=lambda one: one.stat().st_size)
     with commands.sankofa(home) as server, TemporaryDirectory() as folder:
         profile = Path(folder, "profile.share")
         endpoint = f"http://127.0.0.1:{server.port}/delta-sharing"
         profile.write_text(
             json.dumps({"shareCredentialsVersion": 1, "endpoint": endpoint, "bearerToken": key})
         )
-        command = [str(_FOREIGN), "-c", _LOAD, str(profile), _TABLE, str(path), str(rounds)]
+        command = [str(_FOREIGN), "-c", _LOAD, str(profile), path.stem, str(path), str(rounds)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-    ours, own, least, rows = map(float, done.stdout.split())
-    name = f"load_as_pandas of {rows:,.0f} rows, processor time of the client"
-    report(f"{name} to reading the file", ours / least, unit="times", most=1.3)
-    report(f"{name} to its own work on a file that is here", ours / own, unit="times")
+    rows, ours, own, reading = json.loads(done.stdout)
+    for n, kind in enumerate(("processor time of the client", "time")):
+        name = f"load_as_pandas of {rows:,} rows, {kind}"
+        report(f"{name} to reading the file", ours[n] / reading[n], unit="times", most=1.3)
+        report(f"{name} to its own work on a file that is here", ours[n] / own[n], unit="times")
 
 
 if __name__ == "__main__":

@@ -45,10 +45,8 @@ def main() -> None:
     )
     if browser_path is None:
         sys.exit("no Chromium in PATH")
-    if not (options.home / "editions" / "CURRENT").exists():
-        subprocess.run(
-            [SANKOFA, "starter"], env=environment_of(options.home), check=True, capture_output=True
-        )
+    command = [SANKOFA, "starter", "--if-empty"]
+    subprocess.run(command, env=environment_of(options.home), check=True, capture_output=True)
     with commands.sankofa(options.home) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"]
