@@ -46,6 +46,7 @@ PAGED = {
         "ocid": "ocds-999sza-00134",
         "buyer": "Groot Sample District Municipality",
         "supplier": "Duineveld Sample Civils (Pty) Ltd",
+        "indicator": "R028,R030",
         "as_of": "2026-06-30",
         "limit": "2",
     },

@@ -188,6 +188,50 @@ def test_flags_of_a_buyer_and_a_supplier_by_id_name_and_service_id(market: PaidC
     assert _flagged(market, country="KE", buyer="CITY"), "as the list of parties names it"
 
 
+@pytest.mark.rule("FLAG-1")
+def test_rows_of_one_indicator_or_several_page_by_page(market: PaidCaller) -> None:
+    everything = _flagged(market)
+    codes = {code for code, *_ in everything}
+    assert len(codes) > 3
+    for asked in ("R028", "R058,R003,R028", ",".join(sorted(codes))):
+        expected = {row for row in everything if row[0] in asked.split(",")}
+        assert _flagged(market, indicator=asked) == expected
+        rows: list[Json] = []
+        cursor = None
+        while cursor or not rows:
+            following: Json = {"cursor": cursor} if cursor else {}
+            page = market.get("/v1/flags", indicator=asked, limit=1, **following)
+            rows += page["data"]
+            cursor = page["next_cursor"]
+        keys = [(row["country"], row["indicator"], row["subject_type"], row["subject"]) for row in rows]
+        assert keys == sorted(keys)
+        assert {key[1:] for key in keys} == expected
+        assert len(keys) == len(market.get("/v1/flags", indicator=asked, limit=1000)["data"])
+    assert {code for code, *_ in _flagged(market, supplier="b", indicator="R028,R036")} == {"R028", "R036"}
+    assert _flagged(market, "/at/2025-02-28", indicator="R018") == {("R018", "process", "ocds-test-short")}
+    assert _flagged(market, "/at/2025-01-31", indicator="R018") == set()
+    of_process = market.get("/v1/flags", ocid="ocds-test-n3", indicator="R003,R004")["data"]
+    assert [(row["indicator"], row["flagged"]) for row in of_process] == [("R003", False), ("R004", None)]
+    failed, body = market.tool("get_flags", country="ZA", indicator=["R028"])
+    assert not failed
+    assert {row["indicator"] for row in body["data"]} == {"R028"}
+
+
+@pytest.mark.rule("FLAG-1", "ABS-1", "PAR-5")
+def test_an_indicator_that_flags_nothing_or_does_not_exist(market: PaidCaller) -> None:
+    none = market.get("/v1/flags", country="ZA", indicator="R067")
+    assert (none["data"], none["absent"]["reason"]) == ([], "no_match")
+    assert none["absent"]["detail"] == "Nothing matches `indicator`."
+    assert [one["arguments"] for one in none["absent"]["try"]] == [{"country": "ZA"}]
+    for unknown in ("R28", "r028", "R028,R28"):
+        problem = market.refused("/v1/flags", indicator=unknown)
+        assert problem["parameter"] == "indicator"
+        assert "nearest: R028" in problem["detail"]
+    cursor = market.get("/v1/flags", country="ZA", indicator="R028", limit=1)["next_cursor"]
+    assert market.refused("/v1/flags", country="ZA", indicator="R003", cursor=cursor)["parameter"] == "cursor"
+    assert market.refused("/v1/flags", country="ZA", cursor=cursor)["parameter"] == "cursor"
+
+
 @pytest.mark.rule("FLAG-1", "MCP-2", "GATE-5")
 def test_the_order_the_tool_and_persons(market: PaidCaller) -> None:
     whole = market.get("/v1/flags")["data"]
@@ -368,7 +412,13 @@ def test_pages_show_indicators_and_lead_from_a_process_to_its_parties_and_back(m
     assert "Cannot be computed" in process
     early = market.server.http.get("/tender/ZA/ocds-test-short?as_of=2025-01-31").text
     assert "R003 Short submission period" in early
-    assert "R028 Identical bid prices</span></th><td>Process" not in early
+    assert "R028 Identical bid prices</a></th><td>Process" in process
+    assert "R028 Identical bid prices</a></th><td>Process" not in early
+    one = market.server.http.get("/tender/ZA/ocds-test-short?as_of=2025-04-30&indicator=R028").text
+    assert "R028 Identical bid prices" in one
+    assert "R003 Short submission period" not in one
+    assert 'href="/tender/ZA/ocds-test-short?as_of=2025-04-30">All indicators</a>' in one
+    assert market.server.http.get("/tender/ZA/ocds-test-short?indicator=R999").status_code == 400
     for role, name in (("supplier", BEER), ("buyer", CITY["name"])):
         address = f"/{role}/ZA/{quote(name)}"
         assert address in process

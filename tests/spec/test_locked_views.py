@@ -172,6 +172,7 @@ class Asker:
             "/v1/signals/supplier-issuer-demand?limit=1000",
             "/v1/signals/procurement-demand?country=KE&limit=1000",
             f"/v1/flags?country=KE&buyer={one}",
+            f"/v1/flags?indicator={some(('R003', 'R018,R028', 'R048'))}&limit={some((1, 50))}",
             f"/v1/tenders?country={country}&status=active&min_value=1&limit=5",
             f"/v1/contracts/{some(self.ocids)}",
             f"/v1/flags?{some((f'country={country}', f'ocid={some(self.ocids)}', f'as_of={self.day()}'))}",

@@ -228,6 +228,7 @@ class Client(Session):
         ocid: str | None = None,
         buyer: str | None = None,
         supplier: str | None = None,
+        indicator: Sequence[str] | None = None,
         as_of: date | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -242,8 +243,9 @@ class Client(Session):
         compiled from its releases up to that day. Cardinal's prices are compared in the currency of most
         bids. With `ocid` you get every indicator of that process; if one cannot be computed, `flagged` is
         null and `reason` says why. Otherwise you get only what is flagged. `buyer` and `supplier` keep the
-        rows about that party and its processes. A flag is a reason to look, not proof. Ordered by country,
-        indicator, subject_type and subject. The method is explained at `/methodology/signals-v1/red-flags`.
+        rows about that party and its processes, and `indicator` the rows of these indicators. A flag is a
+        reason to look, not proof. Ordered by country, indicator, subject_type and subject. The method is
+        explained at `/methodology/signals-v1/red-flags`.
         """
 
     @asks("/v1/fundamentals/{service_id}")

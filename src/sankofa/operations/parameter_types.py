@@ -6,7 +6,7 @@ PAR-2). Length is checked before any pattern.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -84,9 +84,7 @@ class Choice:
 
     def read(self, text: str, today: date) -> str:
         if text not in self.words:
-            near = get_close_matches(text.lower()[:64], self.words, 3)
-            nearest = f"; nearest: {', '.join(near)}" if near else ""
-            raise ValueError(f"expected one of {', '.join(self.words)}{nearest}")
+            raise ValueError(f"expected one of {', '.join(self.words)}{_nearest(text, self.words)}")
         return text
 
     def schema(self) -> JsonSchema:
@@ -103,9 +101,8 @@ class Choices:
     def read(self, text: object, today: date) -> tuple[str, ...]:
         words = _listed(text, len(self.words))
         if not words or not {*words} <= {*self.words}:
-            unknown = [one for one in words if one not in self.words]
-            near = get_close_matches(unknown[0].lower()[:64], self.words, 3) if unknown else []
-            nearest = f"; nearest: {', '.join(near)}" if near else ""
+            unknown = next((one for one in words if one not in self.words), "")
+            nearest = _nearest(unknown, self.words)
             raise ValueError(f"expected a list out of {', '.join(self.words)}{nearest}")
         return tuple(dict.fromkeys(words))
 
@@ -270,6 +267,13 @@ class Words:
             "maxItems": self.most,
             "examples": [[self.example]],
         }
+
+
+def _nearest(text: str, words: Sequence[str]) -> str:
+    """The words most like a text, in any case, for the message that refuses it."""
+    by_text = {word.lower(): word for word in words}
+    near = [by_text[one] for one in get_close_matches(text.lower()[:64], by_text, 3)]
+    return f"; nearest: {', '.join(near)}" if near else ""
 
 
 def _listed(text: object, most: int) -> list[str]:

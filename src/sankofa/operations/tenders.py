@@ -43,7 +43,7 @@ from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import ListPage, first_page
-from sankofa.operations.parameter_types import JsonSchema, Text
+from sankofa.operations.parameter_types import Choices, JsonSchema, Text
 
 _NARROWING: Final = tuple(
     "to closing_from closing_to buyer supplier category status min_value buyer_query method".split()
@@ -320,6 +320,12 @@ FlagSupplierParameter = Annotated[
     "Tenderer: rows about it and processes that awarded it a contract. Named as for `buyer`.",
 ]
 
+FlagIndicatorsParameter = Annotated[
+    tuple[str, ...] | None,
+    Choices(tuple(INDICATORS), ("R003", "R018")),
+    "Indicators: rows of these only, by code.",
+]
+
 METHODOLOGY: Final = "signals-v1/red-flags"
 _ORDER: Final = RowOrder("country", "indicator", "subject_type", "subject")
 _ONE: Final = Decimal(1)
@@ -333,6 +339,7 @@ async def get_flags(
     ocid: FlagProcessParameter = None,
     buyer: FlagBuyerParameter = None,
     supplier: FlagSupplierParameter = None,
+    indicator: FlagIndicatorsParameter = None,
     as_of: parameters.ContractDay = None,
     limit: parameters.Limit = None,
     cursor: parameters.Cursor = None,
@@ -344,11 +351,14 @@ async def get_flags(
     releases up to that day. Cardinal's prices are compared in the currency of most bids. With `ocid`
     you get every indicator of that process; if one cannot be computed, `flagged` is null and `reason` says
     why. Otherwise you get only what is flagged. `buyer` and `supplier` keep the rows about that party and its
-    processes. A flag is a reason to look, not proof. Ordered by country, indicator, subject_type and subject.
-    The method is explained at `/methodology/signals-v1/red-flags`.
+    processes, and `indicator` the rows of these indicators. A flag is a reason to look, not proof. Ordered
+    by country, indicator, subject_type and subject. The method is explained at
+    `/methodology/signals-v1/red-flags`.
     """
     parties = _spelling(buyer), _spelling(supplier)
-    page = await first_page(call, "flags", country, ocid, *parties, as_of=as_of, cursor=cursor)
+    codes = tuple(sorted(indicator or ()))
+    bound = ("indicator", *codes) if codes else ()
+    page = await first_page(call, "flags", country, ocid, *parties, *bound, as_of=as_of, cursor=cursor)
     most = call.grant.rows(limit)
     countries: Sequence[str] = [country] if country else await page.edition.keys("tender_day")
     if ocid is not None:
@@ -365,22 +375,29 @@ async def get_flags(
     rows: list[bytes] = []
     for one in countries:
         if len(rows) <= most and (not page.key or one >= str(page.key[0])):
-            rows += await _rows(page, one, ocid, parties, most + 1 - len(rows))
+            rows += await _rows(page, one, ocid, parties, codes, most + 1 - len(rows))
     more = len(rows) > most
     selection = Selection(rows[:most], len(rows[:most]), truncated=more, following=(0,) if more else None)
     return page.answer(selection, _ORDER, as_of=page.day)
 
 
-async def _rows(page: ListPage, country: str, ocid: str | None, parties: Parties, most: int) -> list[bytes]:
+async def _rows(
+    page: ListPage, country: str, ocid: str | None, parties: Parties, indicators: tuple[str, ...], most: int
+) -> list[bytes]:
     known = await flags_on(page.edition, country, page.day.toordinal())
     if known is None or any([await is_stranger(page.edition, one) for one in parties if one]):
         return []
     behind = tuple(map(str, page.key[1:])) if page.key and page.key[0] == country else ()
     if ocid is None:
-        flags = await known.flags(parties, behind, most)
+        flags = await known.flags(parties, behind, most, indicators)
     else:
         whole = await known.of_process(ocid, parties)
-        flags = [one for one in whole if not behind or sort_key(one.finding) > behind][:most]
+        flags = [
+            one
+            for one in whole
+            if (not indicators or one.finding.indicator in indicators)
+            and (not behind or sort_key(one.finding) > behind)
+        ][:most]
     return [wire.encode(_row(country, flag, known.population)) for flag in flags]
 
 

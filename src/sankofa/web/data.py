@@ -188,6 +188,8 @@ class NamedParty(msgspec.Struct, frozen=True):
 
 
 async def indicator_rows(visit: Visit, **parameters: str) -> list[Row]:
+    """The red flags of a process or party; with `indicator` in the address, of these indicators."""
+    parameters |= visit.passed_on("indicator")
     return (await visit.ask("get_flags", shown="ocid" in parameters, drawn=True, **parameters)).rows
 
 

@@ -59,24 +59,41 @@ class CountryOnDay:
         self._day = day
         self._limits = limits
 
-    async def flags(self, parties: Parties, behind: tuple[str, ...], most: int) -> list[Flag]:
-        """The first flags after a sort key, by indicator, type of subject and subject."""
+    async def flags(
+        self, parties: Parties, behind: tuple[str, ...], most: int, indicators: Sequence[str] = ()
+    ) -> list[Flag]:
+        """The first flags after a sort key, by indicator, type of subject and subject.
+
+        `indicators` are in order; none means all.
+        """
         flags: list[Flag] = []
         yield_points = YieldPoints(_RECORDS_PER_YIELD)
-        block = await self._block(behind) if behind else 0
-        async for record in self._records(await self._numbers(parties, block), block):
-            await yield_points.step()
-            if behind and sort_key(record) <= behind:
+        for indicator in indicators or ("",):
+            if indicator and behind and indicator < behind[0]:
                 continue
-            known = record.all_steps()
-            await self._load(record.groups_on(self._day, known))
-            if steps := record.steps_on(self._day, self._limits, known):
-                party = None if record.subject_type == PROCESS else await self._party(record.subject)
-                if flag := record.flag(steps, self._day, self._limits, party):
+            start = max(behind, (indicator,) if indicator else ())
+            block = await self._block(start) if start else 0
+            async for record in self._records(await self._numbers(parties, block), block):
+                await yield_points.step()
+                if indicator and record.indicator > indicator:
+                    break
+                if (behind and sort_key(record) <= behind) or record.indicator < indicator:
+                    continue
+                if flag := await self._flag(record):
                     flags.append(flag)
                     if len(flags) == most:
-                        break
+                        return flags
         return flags
+
+    async def _flag(self, record: FlagRecord) -> Flag | None:
+        """The flag of a record that may stand out on the day, if it does."""
+        known = record.all_steps()
+        await self._load(record.groups_on(self._day, known))
+        steps = record.steps_on(self._day, self._limits, known)
+        if not steps:
+            return None
+        party = None if record.subject_type == PROCESS else await self._party(record.subject)
+        return record.flag(steps, self._day, self._limits, party)
 
     async def of_process(self, ocid: str, parties: Parties) -> list[Flag]:
         """Every indicator of a process and its parties, in the same order."""

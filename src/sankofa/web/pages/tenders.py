@@ -200,7 +200,7 @@ def process_state(status: str | None, closing: str | None, awarded: bool, day: d
     return ProcessState("closed", closing) if left < 0 else ProcessState("open", closing, left)
 
 
-@page("/tender/{country}/{ocid*}", "as_of")
+@page("/tender/{country}/{ocid*}", "as_of", "indicator")
 async def tender(visit: Visit) -> View:
     """One process as it stood on a day: the compiled release, and the changes of each release."""
     ocid, country = visit.parameters["ocid"], visit.parameters["country"]
@@ -353,13 +353,13 @@ class Spend(NamedTuple):
     """None if it may not be named."""
 
 
-@page("/buyer/{country}/{name*}")
+@page("/buyer/{country}/{name*}", "indicator")
 async def buyer(visit: Visit) -> View:
     """The tenders of a buyer, by service_id or by its name as published."""
     return await _party(visit, "buyer")
 
 
-@page("/supplier/{country}/{name*}")
+@page("/supplier/{country}/{name*}", "indicator")
 async def supplier(visit: Visit) -> View:
     """The awards of a supplier, by service_id or by its name as published."""
     return await _party(visit, "supplier")
