@@ -6,8 +6,10 @@ python tools/client.py --check    exit 1 and name stale modules
 The async client has the methods of the sync client.
 """
 
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from keyword import iskeyword
 from pathlib import Path
@@ -35,6 +37,8 @@ Number = Annotated[int | Decimal, "figure"]
 """A figure with every digit it was given."""
 Float = Annotated[int | Decimal, "float"]
 """A number that was never more exact than a float: a score, a confidence."""'''
+_LONG: Final = 100
+"""Characters of a list of words beyond which it is written once, under a name."""
 _PYTHON: Final = {"string": "str", "integer": "int", "number": "Number", "boolean": "bool", "null": "None"}
 
 
@@ -81,13 +85,15 @@ def _rows(words: Words) -> str:
         "from decimal import Decimal\nfrom typing import Annotated, Any, Literal, TypedDict",
         _KINDS_OF_VALUES,
     ]
-    literals = {name: _literal(words_) for name, words_ in sorted(words.literals.items())}
-    parts.append("\n".join(f"{name} = {literal}" for name, literal in literals.items()))
     written: dict[str, str] = {}
     for operation in endpoints():
         for shape in operation.shapes:
             _write_row(shape, written)
     rows = "\n\n".join(written.values())
+    literals = {name: _literal(own) for name, own in words.literals.items()}
+    fields = Counter(re.findall(r"^    (\w+): (Literal\[.*?\])$", rows, re.MULTILINE))
+    literals |= {_camel(name): one for (name, one), n in fields.items() if n > 1 and len(one) > _LONG}
+    parts.append("\n".join(f"{name} = {literal}" for name, literal in sorted(literals.items())))
     for name in sorted(literals, key=len):
         rows = rows.replace(literals[name], name)
     parts.append(rows)

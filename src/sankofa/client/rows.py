@@ -21,6 +21,46 @@ Detail = Literal["compact", "full"]
 Every = Literal["week", "month", "quarter", "year", "change"]
 Frequency = Literal["daily", "weekly", "monthly", "quarterly", "annual"]
 IdType = Literal["lei", "ticker", "registry", "aggregator", "isin", "figi"]
+Indicator = Literal[
+    "R001",
+    "R003",
+    "R004",
+    "R005",
+    "R013",
+    "R014",
+    "R015",
+    "R016",
+    "R017",
+    "R018",
+    "R019",
+    "R020",
+    "R021",
+    "R022",
+    "R024",
+    "R025",
+    "R028",
+    "R030",
+    "R031",
+    "R035",
+    "R036",
+    "R038",
+    "R039",
+    "R048",
+    "R058",
+    "R059",
+    "R060",
+    "R061",
+    "R062",
+    "R063",
+    "R064",
+    "R065",
+    "R066",
+    "R067",
+    "R068",
+    "R069",
+    "R071",
+    "R072",
+]
 Kind = Literal["income", "balance", "cash"]
 Metric = Literal[
     "accruals_ratio",
@@ -262,46 +302,7 @@ class FlagRow(Row):
     """What one indicator says of one process or party. A flag is a reason to look, and proves nothing."""
 
     country: str
-    indicator: Literal[
-        "R001",
-        "R003",
-        "R004",
-        "R005",
-        "R013",
-        "R014",
-        "R015",
-        "R016",
-        "R017",
-        "R018",
-        "R019",
-        "R020",
-        "R021",
-        "R022",
-        "R024",
-        "R025",
-        "R028",
-        "R030",
-        "R031",
-        "R035",
-        "R036",
-        "R038",
-        "R039",
-        "R048",
-        "R058",
-        "R059",
-        "R060",
-        "R061",
-        "R062",
-        "R063",
-        "R064",
-        "R065",
-        "R066",
-        "R067",
-        "R068",
-        "R069",
-        "R071",
-        "R072",
-    ]
+    indicator: Indicator
     title: str
     subject_type: Literal["process", "buyer", "procuring_entity", "tenderer"]
     subject: str
@@ -735,46 +736,7 @@ class RedFlagsRow(PanelRow):
     country: str
     quarter: str
     closed_at: Day
-    indicator: Literal[
-        "R001",
-        "R003",
-        "R004",
-        "R005",
-        "R013",
-        "R014",
-        "R015",
-        "R016",
-        "R017",
-        "R018",
-        "R019",
-        "R020",
-        "R021",
-        "R022",
-        "R024",
-        "R025",
-        "R028",
-        "R030",
-        "R031",
-        "R035",
-        "R036",
-        "R038",
-        "R039",
-        "R048",
-        "R058",
-        "R059",
-        "R060",
-        "R061",
-        "R062",
-        "R063",
-        "R064",
-        "R065",
-        "R066",
-        "R067",
-        "R068",
-        "R069",
-        "R071",
-        "R072",
-    ]
+    indicator: Indicator
     population: int
     computed_count: int
     flagged_processes: int
