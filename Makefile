@@ -133,13 +133,14 @@ define create-venv
 endef
 
 # Compile the imports of a start once, even if the environment forbids bytecode: otherwise every start would.
+# pip and setuptools use one core, so the other compiles.
 $(RUNTIME): requirements/runtime.txt pyproject.toml
 	$(call create-venv,.venv)
 	@echo "installing the locked dependencies into .venv"
-	@$(BIN)/python $(INSTALL) requirements/runtime.txt
-	@$(BIN)/python $(INSTALL) --editable
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q -j 0 src/sankofa
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "import sankofa.cli.serving, sankofa.cli.publishing, sankofa.mcp.surface"
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q src/sankofa & \
+	    $(BIN)/python $(INSTALL) requirements/runtime.txt && wait $$!
+	@PYTHONDONTWRITEBYTECODE= PYTHONPATH=src $(BIN)/python -c "import sankofa.cli.serving, sankofa.cli.publishing, sankofa.mcp.surface" & \
+	    $(BIN)/python $(INSTALL) --editable && wait $$!
 	@touch $@
 
 $(DRIVERS): requirements/extras.txt $(RUNTIME)

@@ -13,6 +13,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -31,13 +32,15 @@ _AS_UV_CALLS_THEM = {
 def main() -> int:
     (target,) = sys.argv[1:]
     arguments = _EDITABLE if target == "--editable" else (*_LOCKED, target)
-    if not _has_pip() and _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
-        _ensure_pip()  # no pip outside, or an old one
-    if _has_uv() or not _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
-        _ensure_pip()
-        where = {} if arguments is _EDITABLE else _where_pip_looks()
-        if not _run([*_uv(), *arguments], where, quietly=True):
-            return 0
+    with ThreadPoolExecutor(1) as meanwhile:  # a start of pip takes half a second
+        where = meanwhile.submit(_where_pip_looks if arguments is not _EDITABLE else dict)
+        if not _has_pip() and _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
+            _ensure_pip()  # no pip outside, or an old one
+            where = meanwhile.submit(_where_pip_looks)
+        if _has_uv() or not _run([*_pip(), *_QUIETLY, *_LOCKED, str(_INSTALLER)], quietly=True):
+            _ensure_pip()
+            if not _run([*_uv(), *arguments], where.result(), quietly=True):
+                return 0
     return _run([*_pip(), *_QUIETLY, *arguments])
 
 
@@ -73,8 +76,8 @@ def _uv() -> list[str]:
 
 def _where_pip_looks() -> dict[str, str]:
     """The configuration of pip, from file or environment, as options of uv."""
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+    listed = subprocess.run(  # noqa: S603 - our own command
+        [*_pip(), "config", "list"], capture_output=True, text=True, check=False
     ).stdout
     options = {
         "UV_HTTP_TIMEOUT": "60",
