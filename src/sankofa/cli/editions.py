@@ -105,7 +105,7 @@ class EditionLogWriter:
                 results: Iterable[tuple[str, bytes]] = map(alone, anew)
             else:
                 job: Job = partial(hashing, *self._store.sealed_folder(name), secret, folder, suffix)
-                results = self._processes.derive(job, alone, anew, lambda dataset: 0)
+                results = self._processes.derive(job, alone, anew, lambda dataset: 0, at_once=1)
             for dataset, tree in results:
                 trees[dataset] = tree
                 stored.put(dataset, states[dataset], pack_record({_TREE: tree}))

@@ -121,16 +121,20 @@ def _write(settings: Settings, last: _Publication) -> None:
 _PROCESSES_AT_MOST: Final = 4
 _WORTH_PROCESSES: Final = 30_000
 """Number of figures whose derivation takes as long as starting two processes."""
+_BYTES_OF_A_FIGURE: Final = 100
+"""In a file that is not compressed. Compressed files have more figures."""
 
 
-def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
+def publish_edition(
+    settings: Settings, *, despite_floors: bool = False, processes: WorkerProcesses | None = None
+) -> dict[str, Any]:
     """Build, check and switch to the next edition; its manifest.
 
     With `unchanged` if the current edition is the same as the one to be built.
     """
     sources = load_sources(settings.home)
     store = open_fresh_store(settings)
-    processes = _worker_processes(settings, store)
+    processes = processes or _worker_processes(settings, store)
     log = EditionLogWriter(settings, store, processes)
     take_pushed_logs(store, settings.home, parse_witnesses(settings.log_witnesses))
     with open_ledger(settings) as ledger:
@@ -266,9 +270,13 @@ def publish_world(
         if (current := store.list_editions().current) is not None:
             return (publish_edition(settings) if _has_older_layout(store, current) else None), []
     _refuse_to_mix(settings, world)
-    with as_file(files("sankofa").joinpath(world.name)) as folder:
+    with (
+        as_file(files("sankofa").joinpath(world.name)) as folder,
+        _worker_processes(settings, open_fresh_store(settings)) as processes,
+    ):
+        processes.expect(sum(path.stat().st_size for path in folder.rglob("*")) // _BYTES_OF_A_FIGURE)
         summaries = [ingest_files(settings, source, [folder / path]) for source, path in world.files]
-    return publish_edition(settings), summaries
+        return publish_edition(settings, processes=processes), summaries
 
 
 def _has_older_layout(store: Datastore, edition: str) -> bool:

@@ -328,14 +328,14 @@ class MacroParts:
 
 
 def _spooled(tasks: Iterable[_GroupTask]) -> Iterator[_GroupTask]:
-    """Writes tasks to a file, and returns them one by one."""
+    """Writes tasks to a file, and returns them one by one, the largest first: processes then end together."""
     file = TemporaryFile()  # noqa: SIM115 - closed with the iterator
-    number = 0
+    stored: list[tuple[int, int]] = []
     for task in tasks:
+        stored.append((-task.values, file.tell()))
         pickle.dump(task, file)
-        number += 1
-    file.seek(0)
-    tasks = (pickle.load(file) for _ in range(number))  # nosec B301  # noqa: S301 - ours
+    at = (file.seek(start) for _, start in sorted(stored))
+    tasks = (pickle.load(file) for _ in at)  # nosec B301  # noqa: S301 - ours
     weakref.finalize(tasks, file.close)
     return tasks
 

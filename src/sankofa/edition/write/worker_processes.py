@@ -1,7 +1,7 @@
 """Worker processes of a publication: they derive issuers and macro columns, and hash rows.
 
-They start once, for the first task that is large enough, and always end with the publication. A worker is
-given a few tasks at a time and sends back one result for each.
+They start once, for the first task that is large enough or before it, and always end with the publication. A
+worker is given a few tasks at a time and sends back one result for each.
 """
 
 import gc
@@ -27,7 +27,7 @@ from sankofa.model.errors import OperatorError, SankofaError
 T = TypeVar("T")
 R = TypeVar("R")
 _AT_ONCE: Final = 2
-"""Tasks given to a process at a time."""
+"""Small tasks given to a process at a time."""
 _SECONDS_TO_END: Final = 10
 
 Job = Callable[[], AbstractContextManager[Callable[[Any], Any]]]
@@ -68,14 +68,25 @@ class WorkerProcesses:
         self._thread.shutdown(cancel_futures=True)
         self.close()
 
+    def expect(self, figures: int) -> None:
+        """Start the processes now if there will be enough work. Each imports the package for a second."""
+        if self._number > 1 and figures >= self._least_figures and not self._workers:
+            self._start()
+
     def in_background(self, work: Callable[[], None]) -> Future[None]:
         """Do work that uses the processes while this thread goes on; it must not use them until the end."""
         return self._thread.submit(work)
 
     def derive(
-        self, job: Job, alone: Callable[[T], R], tasks: Iterable[T], figures: Callable[[T], int]
+        self,
+        job: Job,
+        alone: Callable[[T], R],
+        tasks: Iterable[T],
+        figures: Callable[[T], int],
+        at_once: int = _AT_ONCE,
     ) -> Generator[R, None, None]:
         """The result of each task when done; `alone` computes it in this process if there is little to do.
+        A process is given `at_once` tasks at a time.
 
         Raises the error of a process; OperatorError if one died. Close it to end it early.
         """
@@ -89,19 +100,19 @@ class WorkerProcesses:
             total += figures(task)
             if (self._workers or total >= self._least_figures) and len(waiting) > 1:
                 try:
-                    yield from self._derived(job, chain(waiting, tasks))
+                    yield from self._derived(job, chain(waiting, tasks), at_once)
                 except BaseException:
                     self.close(at_once=True)
                     raise
                 return
         yield from map(alone, waiting)
 
-    def _derived(self, job: Job, tasks: Iterator[T]) -> Iterator[Any]:
+    def _derived(self, job: Job, tasks: Iterator[T], at_once: int) -> Iterator[Any]:
         if not self._workers:
             self._start()
         for worker in self._workers:
             _send(worker, job)
-        tasks_left = {worker.connection: _give(worker, tasks) for worker in self._workers}
+        tasks_left = {worker.connection: _give(worker, tasks, at_once) for worker in self._workers}
         while (
             busy := [connection for connection, count in tasks_left.items() if count]
         ) and not self._failed:
@@ -112,7 +123,7 @@ class WorkerProcesses:
                 yield _received(worker)
                 tasks_left[worker.connection] -= 1
                 if not tasks_left[worker.connection]:
-                    tasks_left[worker.connection] = _give(worker, tasks)
+                    tasks_left[worker.connection] = _give(worker, tasks, at_once)
 
     def _start(self) -> None:
         """Spawns processes instead of forking: this one has threads and connections."""
@@ -170,10 +181,10 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _give(worker: _Worker, tasks: Iterator[object]) -> int:
+def _give(worker: _Worker, tasks: Iterator[object], at_once: int) -> int:
     """Send the next tasks; returns their number. A process gets more only after it sent all results, so
     neither side waits for the other to read."""
-    some = list(islice(tasks, _AT_ONCE))
+    some = list(islice(tasks, at_once))
     if some:
         _send(worker, some)
     return len(some)

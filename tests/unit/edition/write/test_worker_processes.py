@@ -51,6 +51,18 @@ def test_background_work_uses_the_processes_while_this_one_continues() -> None:
     assert deriving() == []
 
 
+def test_processes_start_before_their_work_if_there_will_be_enough() -> None:
+    with WorkerProcesses(2, 100, no_ledger) as processes:
+        processes.expect(99)
+        assert deriving() == []
+        processes.expect(100)
+        started = deriving()
+        assert len(started) == 2
+        assert sorted(processes.derive(job(square), square, range(9), lambda _: 1)) == SQUARES
+        assert deriving() == started
+    assert deriving() == []
+
+
 def test_work_in_the_background_ends_at_once_when_the_publication_fails() -> None:
     started: list[Future[None]] = []
 
