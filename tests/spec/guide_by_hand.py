@@ -4,16 +4,18 @@ It shares no code with the service, and takes its quantiles from numpy.
 """
 
 import operator
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Json = dict[str, Any]
 Flag = tuple[str, str, str]
-CODES = """R001 R004 R005 R013 R014 R015 R016 R017 R019 R020 R021 R022 R031 R039 R059 R060 R061 R062 R063 R064
-R065 R066 R067 R068 R069 R071 R072""".split()
+CODES = """R001 R004 R005 R013 R014 R015 R016 R017 R019 R020 R021 R022 R023 R031 R039 R040 R050 R052 R053 R059
+R060 R061 R062 R063 R064 R065 R066 R067 R068 R069 R071 R072""".split()
 KEY = {"tenderNotice", "biddingDocuments", "technicalSpecifications", "evaluationCriteria"}
 PLANS = {"plannedProcurementNotice", "procurementPlan", "marketStudies", "feasibilityStudy", "projectPlan"}
 
@@ -22,7 +24,7 @@ def by_hand(releases: list[Json]) -> set[Flag]:
     """The flags of a population."""
     known = [one for one in releases if one.get("tender", {}).get("status") != "cancelled"]
     flags = {(code, "process", one["ocid"]) for one in known for code in _alone(one)}
-    return flags | _outliers(known) | _shares(known)
+    return flags | _outliers(known) | _shares(known) | _purchases(known) | _rivals(known)
 
 
 def _instant(text: Any) -> datetime | None:
@@ -283,3 +285,106 @@ def _shares(releases: list[Json]) -> set[Flag]:
             high = [who for who, share in shares.items() if share > q3 and share >= upper > 0]
             flags |= {(code, kind, who) for who in high}
     return flags
+
+
+class Purchase(NamedTuple):
+    buyer: str | None
+    supplier: str | None
+    currency: str
+    category: tuple[str, str] | None
+    day: str | None
+    amount: float
+
+
+def _bought(release: Json) -> list[Purchase]:
+    known = [release.get("buyer"), (release.get("tender") or {}).get("procuringEntity")]
+    buyers = [str(one["id"]) for one in known if one and one.get("id")]
+    purchases = []
+    for award in release.get("awards") or []:
+        price, suppliers = _price(award.get("value")), award.get("suppliers") or []
+        named = len(suppliers) == 1 and suppliers[0].get("id")
+        if award.get("status") == "active" and price and price[0] > 0:
+            purchases.append(
+                Purchase(
+                    buyers[0] if buyers else None,
+                    str(suppliers[0]["id"]) if named else None,
+                    price[1],
+                    _category(release),
+                    award["date"][:10] if award.get("date") else None,
+                    price[0],
+                )
+            )
+    return purchases
+
+
+def _high(values: Mapping[Any, float], above: float = 0) -> list[Any]:
+    if not values:
+        return []
+    _, q3, _, upper = _fences(list(values.values()))
+    return [pair for pair, value in values.items() if value > q3 and value >= upper and value > above]
+
+
+def _purchases(releases: list[Json]) -> set[Flag]:
+    bought = [one for release in releases for one in _bought(release)]
+    flags = set()
+    for code, name in (("R040", "buyer"), ("R050", "category")):
+        for group in {(getattr(one, name), one.currency) for one in bought if getattr(one, name)}:
+            own = [one for one in bought if (getattr(one, name), one.currency) == group]
+            total = sum(one.amount for one in own)
+            shares: defaultdict[str, float] = defaultdict(float)
+            for one in own:
+                if one.supplier:
+                    shares[one.supplier] += one.amount / total
+            if len(shares) >= 10:
+                flags |= {(code, "tenderer", supplier) for supplier in _high(shares)}
+    growth = {}
+    dated = [one for one in bought if one.day and one.buyer and one.supplier]
+    for pair in {(one.buyer, one.supplier, one.currency) for one in dated}:
+        own = [one for one in dated if (one.buyer, one.supplier, one.currency) == pair]
+        first = min(str(one.day) for one in own)
+        later = [one.amount for one in own if one.day != first]
+        if later:
+            growth[pair] = sum(later) / len(later) / sum(one.amount for one in own if one.day == first)
+    return flags | {("R052", "tenderer", str(supplier)) for _, supplier, _ in _high(growth, above=1)}
+
+
+def _winner(release: Json) -> str | None:
+    awards = release.get("awards") or []
+    active = [one for one in awards if one.get("status") == "active"]
+    done = (None, "active", "cancelled", "unsuccessful")
+    if len(active) != 1 or any(one.get("status") not in done for one in awards):
+        return None
+    suppliers = active[0].get("suppliers") or []
+    return str(suppliers[0]["id"]) if len(suppliers) == 1 and suppliers[0].get("id") else None
+
+
+def _rivals(releases: list[Json]) -> set[Flag]:
+    differences: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    wins: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for release in releases:
+        bids: defaultdict[str, list[Json]] = defaultdict(list)
+        for bid in (release.get("bids") or {}).get("details") or []:
+            who = bid.get("tenderers") or []
+            if bid.get("status") == "valid" and len(who) == 1 and who[0].get("id"):
+                bids[str(who[0]["id"])].append(bid)
+        winner = _winner(release)
+        for pair in combinations(sorted(bids), 2) if len(bids) <= 20 else ():
+            prices: list[dict[str, float]] = []
+            for one in pair:
+                own: dict[str, float] = {}
+                for amount, currency in (price for bid in bids[one] if (price := _price(bid.get("value")))):
+                    own[currency] = min(amount, own.get(currency, amount))
+                prices.append(own)
+            shared = sorted(prices[0].keys() & prices[1].keys())
+            if shared and prices[0][shared[0]] != prices[1][shared[0]]:
+                first, second = (own[shared[0]] for own in prices)
+                differences[pair].append(round((second - first) / first * 100, 2))
+            if winner:
+                wins[pair].append(winner)
+    same = {pair: max(Counter(own).values()) for pair, own in differences.items() if len(own) > 1}
+    shares = {
+        pair: max(own.count(one) for one in pair) / len(own) for pair, own in wins.items() if len(own) > 2
+    }
+    return {("R023", "tenderer", one) for pair in _high(same, above=1) for one in pair} | {
+        ("R053", "tenderer", one) for pair in _high(shares) for one in pair
+    }

@@ -270,7 +270,12 @@ def _drawn(chance: random.Random) -> Json:
     ]
     buyer = some(9)
     tender, contract, award = _guide_members(chance, likely=0.9 if buyer["id"] == "f3" else 0.05)
+    if chance.random() < 0.3:
+        bids = _met_again(chance)
     winner = min(bids, key=lambda one: one["value"]["amount"])["tenderers"] if bids else [some(14)]
+    if chance.random() < 0.25:
+        bids, buyer, winner = [], {"id": "f0", "name": "Firm 0 Ltd"}, [{"id": f"f{chance.randrange(14)}"}]
+        award["value"]["amount"] *= 30 if winner == [{"id": "f5"}] else 1
     item = {"id": "1", "classification": {"scheme": "CPV", "id": chance.choice("1111111222345")}}
     return {
         "tender": _tender(
@@ -292,6 +297,23 @@ def _drawn(chance: random.Random) -> Json:
             else {}
         ),
     }
+
+
+def _met_again(chance: random.Random) -> list[Json]:
+    """Bids of firms that often meet: of two, one always wins, mostly by the same difference."""
+    price = chance.randrange(100, 900)
+    amounts = {f"f{number}": price + chance.randrange(100) / 7 for number in range(8, 12)}
+    if chance.random() < 0.5:
+        amounts = {"f12": price * chance.choice([1.03, 1.03, 1.03, 1.2]), "f13": price}
+    return [
+        {
+            "id": who,
+            "status": "valid",
+            "tenderers": [{"id": who}],
+            "value": {"amount": round(one, 2), "currency": "ZAR"},
+        }
+        for who, one in amounts.items()
+    ]
 
 
 def _documents(chance: random.Random, *types: str) -> Json:
@@ -361,7 +383,7 @@ def test_flags_of_a_day_follow_from_the_state_of_each_process_that_day(tmp_path:
 
     The guide's indicators are also computed by hand from these releases.
     """
-    chance = random.Random(7)
+    chance = random.Random(34)
     releases = [
         release(f"x{n}", f"2025-{month:02}-{n % 28 + 1:02}T00:00:00Z", number=step, **_drawn(chance))
         for n in range(90)

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from sankofa.edition.format.visibility import visible
 from sankofa.model.ocds.guide_outliers import BOUNDS, SHARES
+from sankofa.model.ocds.guide_pairs import PAIRS, PairStep
 from sankofa.model.ocds.process_facts import (
     MOST_LISTED,
     PROCESS,
@@ -119,10 +120,11 @@ class PartyStep(NamedTuple):
     until: int
 
 
-Steps = Sequence[ProcessStep | TendererStep | PartyStep]
+Steps = Sequence[ProcessStep | TendererStep | PartyStep | PairStep]
 _process_steps: Final = msgspec.msgpack.Decoder(list[ProcessStep]).decode
 _tenderer_steps: Final = msgspec.msgpack.Decoder(list[TendererStep]).decode
 _party_steps: Final = msgspec.msgpack.Decoder(list[PartyStep]).decode
+_pair_steps: Final = msgspec.msgpack.Decoder(list[PairStep]).decode
 
 
 class FlagRecord(msgspec.Struct, array_like=True, gc=False):
@@ -136,17 +138,19 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
     def all_steps(self) -> Steps:
         if self.indicator in BY_PARTY:
             return _party_steps(self.steps)
+        if self.indicator in PAIRS:
+            return _pair_steps(self.steps)
         return _process_steps(self.steps) if self.subject_type == PROCESS else _tenderer_steps(self.steps)
 
     def groups_on(self, day: int, steps: Steps) -> set[str]:
         """The groups whose quartiles its steps are compared with on a day, by `group_key`."""
-        if self.indicator not in BOUNDS:
+        if self.indicator not in BOUNDS and self.indicator not in PAIRS:
             return set()
-        measure = BOUNDS[self.indicator][0]
+        measure = self.indicator if self.indicator in PAIRS else BOUNDS[self.indicator][0]
         return {
             group_key(measure, one.group)
             for one in steps
-            if isinstance(one, ProcessStep) and visible(one.first, one.until, day)
+            if isinstance(one, ProcessStep | PairStep) and visible(one.first, one.until, day)
         }
 
     def steps_on(self, day: int, limits: Thresholds, steps: Steps) -> Steps:
@@ -160,6 +164,12 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
                 one
                 for one in known
                 if isinstance(one, ProcessStep) and limits.stands_out(self.indicator, one.group, one.value)
+            ]
+        if self.indicator in PAIRS:
+            return [
+                one
+                for one in known
+                if isinstance(one, PairStep) and limits.pair_stands_out(self.indicator, one)
             ]
         test = _BY_PRICE.get(self.indicator)
         if self.subject_type == PROCESS:
@@ -200,6 +210,9 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
             listed = {"processes": len(ocids), "ocids": ocids[:MOST_LISTED]}
             fence = self._fence(limits) if self.indicator in _BY_PRICE else first.threshold
             finding = Reading(self.indicator, TENDERER, self.subject, True, first.value, fence, listed)
+        elif isinstance(first, PairStep):
+            pairs = [one for one in steps if isinstance(one, PairStep)]
+            finding = limits.pairs(self.indicator, self.subject, pairs)
         else:
             finding = self._compared(limits, party.inputs_on(day))
         return Flag(finding, party.subject_on(day)) if finding.flagged else None
@@ -238,12 +251,20 @@ class PartyRecord(msgspec.Struct, array_like=True, gc=False):
     """The files of the releases that name the party: the `source_ref` without the location in the file."""
     named: list[tuple[int, int, int, str]] = []
     """A day, the numbers of a name and of an origin, and the place in the file."""
+    pairs: dict[str, list[PairStep]] = {}
+    """The values of its pairs (`PAIRS`), by `pair_key`."""
 
     def inputs_on(self, day: int) -> PartyInputs:
         at = bisect_right(self.classes, day, key=lambda one: one[0])
         classes = self.classes[at - 1][1:] if at else (0, 0, [])
         shares = {key: _pair_on(steps, day) for key, steps in self.shares.items()}
-        return PartyInputs(_pair_on(self.entered, day), shares, classes)
+        pairs = {
+            key: one
+            for key, steps in self.pairs.items()
+            for one in steps
+            if visible(one.first, one.until, day)
+        }
+        return PartyInputs(_pair_on(self.entered, day), shares, classes, pairs)
 
     def subject_on(self, day: int) -> FlagSubject:
         """Its name on a day, and the newest release with it. Raises IndexError before the first."""

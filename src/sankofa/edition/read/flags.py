@@ -38,6 +38,7 @@ from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import Block
 from sankofa.model.ocds.flag_facts import examine
+from sankofa.model.ocds.guide_pairs import pairs_of
 from sankofa.model.ocds.process_facts import PROCESS, TENDERER, Reading
 from sankofa.model.ocds.red_flags import ProcessReleases, Thresholds, group_key, on_day, read_facts
 
@@ -109,8 +110,15 @@ class CountryOnDay:
             if not isinstance(values, str)
             for one in values
         )
+        pairs = list(pairs_of(examined.purchases, examined.rivals))
         named = {*examined.entered, *examined.classes, *(party for *_, party in examined.shares)}
+        named |= {one.holder for one in pairs}
         known = {party: (await self._party(party)).inputs_on(self._day) for party in named}
+        await self._load(
+            group_key(one.indicator, step.group)
+            for one in pairs
+            if (step := known[one.holder].pairs.get(one.key))
+        )
         names = party_names(facts, release.service_ids)
         of_process = process_spellings(facts, names)
         source = FlagSource(release.source_ref, release.license_class, release.observed_at)

@@ -5,7 +5,8 @@ changes its numbers to the next. The values of each indicator come and go on the
 read after each day (`_Ordered`). A subject is stored if its value lies beyond the widest threshold of its
 days; the reader compares it with the requested day's threshold (`format.flag_steps`).
 
-The work grows with the releases and their bids, and with the days. A country's results are reused as long as
+The work grows with the releases and their bids, and with the days; two tenderers are compared (`flag_pairs`)
+where a process has few. A country's results are reused as long as
 none of its releases changes.
 """
 
@@ -31,6 +32,7 @@ from sankofa.edition.format.flag_steps import (
     spellings,
     title_of,
 )
+from sankofa.edition.write.flag_pairs import PairSweep
 from sankofa.edition.write.flag_values import (
     Compared,
     DayLimits,
@@ -47,7 +49,8 @@ from sankofa.edition.write.flag_values import (
 from sankofa.model.days import FOREVER
 from sankofa.model.figures import quotient
 from sankofa.model.ocds.flag_facts import Examined, examine
-from sankofa.model.ocds.guide_outliers import BOUNDS, INDICATORS_OF
+from sankofa.model.ocds.guide_outliers import BOUNDS, HIGH, INDICATORS_OF
+from sankofa.model.ocds.guide_pairs import PAIRS, PairStep
 from sankofa.model.ocds.process_facts import PROCESS, TENDERER, Reading
 from sankofa.model.ocds.red_flags import (
     FEWEST_PROCESSES,
@@ -160,6 +163,7 @@ class FlagSweep:
         self._shares: defaultdict[FlagKey, array[int]] = defaultdict(lambda: array("i"))
         """Triples of a day and the changes in two numbers."""
         self._classes: defaultdict[str, list[tuple[int, set[str], set[str]]]] = defaultdict(list)
+        self._pairs = PairSweep()
         self._named: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         """First day, until, number of the state, number of the name."""
         self._names: dict[tuple[str | None, str | None], int] = {}
@@ -180,9 +184,10 @@ class FlagSweep:
         examined = examine(ocid, facts)
         self._days.add(first)
         self._change(first, before, examined)
+        self._pairs.change(first, before, examined)
         self._count(first, until, examined)
         is_named = bool(examined.prices or any(one.flagged for one in examined.findings) or examined.measured)
-        names_parties = examined.shares or examined.classes or examined.entered
+        names_parties = examined.shares or examined.classes or examined.entered or examined.purchases
         if not is_named and not names_parties:
             return examined
         parties = party_names(facts, release.service_ids)
@@ -276,17 +281,26 @@ class FlagSweep:
             {key: added_up(changes) for key, changes in self._shares.items()},
             {party: class_steps(changes) for party, changes in self._classes.items()},
         )
+        groups = self._flag_outliers()
+        pairs, standing_pairs = self._flag_pairs(groups)
         limits, computed = self._limits(days, compared)
         self._flag_prices(days, limits)
-        groups = self._flag_outliers()
-        standing = dict(standing_out(days, limits, compared))
+        standing: dict[FlagKey, Sequence[PartyStep | PairStep]] = {
+            **dict(standing_out(days, limits, compared)),
+            **standing_pairs,
+        }
         entered, shares, classes = compared
         by_party: defaultdict[str, dict[str, list[int]]] = defaultdict(dict)
         for (indicator, kind, party), triples in sorted(shares.items()):
             by_party[party][share_key(indicator, kind)] = triples
         parties = {
-            party: PartyRecord(entered.get(party, []), by_party.get(party, {}), classes.get(party, []))
-            for party in sorted({*entered, *classes, *by_party})
+            party: PartyRecord(
+                entered.get(party, []),
+                by_party.get(party, {}),
+                classes.get(party, []),
+                pairs=pairs.get(party, {}),
+            )
+            for party in sorted({*entered, *classes, *by_party, *pairs})
         }
         keys = sorted({*self._flagged, *standing})
         self._name(parties, {subject for _, kind, subject in keys if kind != PROCESS})
@@ -326,13 +340,15 @@ class FlagSweep:
         currencies: Counter[str] = Counter()
         counts: Counter[tuple[str, str]] = Counter()
         limits, computed = [], []
+        crowded = 0
         for day in days:
             population += self._began[day]
+            crowded += self._pairs.crowded[day]
             currencies.update(self._currencies.get(day, ()))
             most = max(currencies.values(), default=0)
             named = [one for one, count in currencies.items() if most and count == most]
             main = min(named, default=None)
-            limits.append(of_days.on(day, population, main))
+            limits.append(of_days.on(day, population, main, crowded))
             for name, changes in self._computed.items():
                 counts[name] += changes[day]
             own = {one: counts[one, ""] + counts[one, main or "-"] for one in INDICATORS}
@@ -376,13 +392,37 @@ class FlagSweep:
                         self._flagged[indicator, PROCESS, one.ocid].add(step, one.state)
         return groups
 
+    def _flag_pairs(
+        self, groups: dict[str, GroupValues]
+    ) -> tuple[dict[str, dict[str, list[PairStep]]], dict[FlagKey, list[PairStep]]]:
+        """The pairs of each party, and those that stand out on some of their days. Adds their groups."""
+        by_party: defaultdict[str, dict[str, list[PairStep]]] = defaultdict(dict)
+        standing: defaultdict[FlagKey, list[PairStep]] = defaultdict(list)
+        for indicator, group, listed, own in self._pairs.values():
+            groups[group_key(indicator, group)] = own
+            for first, until, fences in own.rows:
+                if fences is not None:
+                    self._computed[indicator, ""][first] += fences.size
+                    self._computed[indicator, ""][until] -= fences.size
+            for parties, key, steps in listed:
+                by_party[parties[0]][key] = steps
+                beyond = [
+                    one
+                    for one in steps
+                    if one.value > PAIRS[indicator].above
+                    and own.may_stand_out(one.first, one.until, one.value, HIGH)
+                ]
+                for party in parties if beyond else ():
+                    standing[indicator, TENDERER, party] += beyond
+        return by_party, standing
+
     def _steps(
-        self, key: FlagKey, standing: Mapping[FlagKey, list[PartyStep]]
+        self, key: FlagKey, standing: Mapping[FlagKey, Sequence[PartyStep | PairStep]]
     ) -> tuple[Sequence[int], msgspec.Raw]:
         """The days of the steps of a record, and the steps."""
         if key in standing:
             steps = standing[key]
-            return [day for step in steps for day in step], msgspec.Raw(encode(steps))
+            return [day for one in steps for day in (one.first, one.until)], msgspec.Raw(encode(steps))
         own = self._flagged[key]
         return own.days, msgspec.Raw(encode(own.steps))
 

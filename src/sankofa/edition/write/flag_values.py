@@ -204,7 +204,7 @@ class DayLimits:
         self._prices = {currency: _Quartiles(values) for currency, values in prices.items()}
         self._top = 0.0
 
-    def on(self, day: int, population: int, currency: str | None) -> Thresholds:
+    def on(self, day: int, population: int, currency: str | None, crowded: int) -> Thresholds:
         """The thresholds of the next day on which something changes."""
         for quartiles in (self._shares, self._variety, *self._ratios.values(), *self._prices.values()):
             quartiles.advance(day)
@@ -220,6 +220,7 @@ class DayLimits:
             {key: quartiles.fences for key, quartiles in self._ratios.items()},
             self._variety.fences,
             self._fewest,
+            crowded,
         )
 
     def computed(self, currency: str | None) -> dict[str, int]:
@@ -247,13 +248,20 @@ class GroupValues(NamedTuple):
     lows: Least
 
     @classmethod
-    def of(cls, values: DayValues) -> "GroupValues":
-        days = sorted({*values.firsts, *values.untils} - {FOREVER})
+    def of(
+        cls, values: DayValues, fewest: int = 1, totals: Mapping[int, float] | None = None
+    ) -> "GroupValues":
+        """`fewest`: values that quartiles need. `totals`: the whole of the values from each day on."""
+        days = sorted({*values.firsts, *values.untils, *(totals or ())} - {FOREVER})
         quartiles = _Quartiles(values)
         rows: list[tuple[int, int, Fences | None]] = []
+        total = 0.0
         for first, until in zip(days, [*days[1:], FOREVER], strict=True):
             quartiles.advance(first)
-            rows.append((first, until, quartiles.fences))
+            total = totals.get(first, total) if totals else 0.0
+            own = quartiles.fences
+            known = own._replace(total=total) if own and own.size >= fewest else None
+            rows.append((first, until, known))
         fences = [one for _, _, one in rows]
         highs = [max(one.upper, nextafter(one.q3, inf)) if one else inf for one in fences]
         lows = [max(-one.lower, nextafter(-one.q1, inf)) if one else inf for one in fences]

@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from sankofa.model.ocds.guide_flags import fixed_findings
 from sankofa.model.ocds.guide_outliers import Facts, measure_all, shares_of
+from sankofa.model.ocds.guide_pairs import NO_RIVALS, Purchase, Rivals, purchases_of, rivals_of
 from sankofa.model.ocds.process_facts import (
     BUYER,
     COMPETITIVE,
@@ -69,6 +70,9 @@ class Examined(msgspec.Struct, frozen=True, gc=False):
     """Classifications of awarded items, by supplier."""
     measured: dict[str, Facts] = {}
     """What `measure_all` gives."""
+    purchases: list[Purchase] = []
+    rivals: Rivals | None = NO_RIVALS
+    """None if there are too many to compare."""
 
 
 def examine(ocid: str, facts: ProcessFacts, *, every: bool = False) -> Examined:
@@ -94,6 +98,8 @@ def examine(ocid: str, facts: ProcessFacts, *, every: bool = False) -> Examined:
         shares | _disqualified(facts),
         _classes(facts),
         measured,
+        purchases_of(facts),
+        rivals_of(facts),
     )
 
 

@@ -125,7 +125,7 @@ def _to_signature(facts: ProcessFacts) -> Facts:
     return _period(facts, days, reason, award=awarded, signed=signed)
 
 
-def _category(facts: ProcessFacts) -> str:
+def category_of(facts: ProcessFacts) -> str:
     """The item category of a process: the scheme and first characters that all its items have; else empty."""
     items: list[Item] = list(tender_of(facts).items or ())
     items = items or [item for award in facts.awards or () for item in award.items or ()]
@@ -141,7 +141,7 @@ _NO_CATEGORY: Final = "Its items are not all of one published category."
 
 
 def _tender_value(facts: ProcessFacts) -> Facts:
-    tender, category = tender_of(facts), _category(facts)
+    tender, category = tender_of(facts), category_of(facts)
     amount = amount_of(tender.value)
     if amount is None or not tender.value:
         return "The value of the tender is not published."
@@ -173,7 +173,7 @@ def _line_items(facts: ProcessFacts) -> Facts:
 
 
 def _bidders(facts: ProcessFacts) -> Facts:
-    tender, category = tender_of(facts), _category(facts)
+    tender, category = tender_of(facts), category_of(facts)
     number = tender.number_of_tenderers
     if tender.procurement_method not in COMPETITIVE:
         return "The procedure is not published as open or selective."
@@ -259,19 +259,19 @@ class Outliers(NamedTuple):
     bounds: Mapping[str, Bound]
 
 
-_HIGH: Final = Bound(high=True)
+HIGH: Final = Bound(high=True)
 _LONG, _SHORT = Bound(high=True, reached=False), Bound(low=True, reached=False)
 OUTLIERS: Final = (
-    Outliers("planning", _no_plan, {"R001": _HIGH}),
-    Outliers("tender", _no_key_information, {"R005": _HIGH}),
-    Outliers("contracts", _no_contract_document, {"R063": _HIGH}),
+    Outliers("planning", _no_plan, {"R001": HIGH}),
+    Outliers("tender", _no_key_information, {"R005": HIGH}),
+    Outliers("contracts", _no_contract_document, {"R063": HIGH}),
     Outliers("tender", _to_opening, {"R014": _SHORT}),
     Outliers("tender", _to_evaluation, {"R015": _LONG}),
     Outliers("tender", _tender_value, {"R016": Bound(low=True, high=True)}),
     Outliers("", _line_items, {"R017": Bound(low=True, high=True)}),
     Outliers("tender", _bidders, {"R019": Bound(low=True)}),
-    Outliers("bids", _price_range, {"R022": _HIGH}),
-    Outliers("awards", _estimate, {"R031": _HIGH}),
+    Outliers("bids", _price_range, {"R022": HIGH}),
+    Outliers("awards", _estimate, {"R031": HIGH}),
     Outliers("contracts", _award_to_contract, {"R059": _LONG}),
     Outliers("contracts", _to_signature, {"R060": _LONG}),
     Outliers("awards", _decision, {"R061": _SHORT, "R062": _LONG}),

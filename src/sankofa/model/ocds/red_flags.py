@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from sankofa.model.ocds.compiled import Process, SetBy
 from sankofa.model.ocds.flag_facts import Examined
-from sankofa.model.ocds.guide_outliers import BOUNDS, SHARES, Bound
+from sankofa.model.ocds.guide_outliers import BOUNDS, HIGH, SHARES, Bound
+from sankofa.model.ocds.guide_pairs import PAIRS, PairStep, pairs_of
 from sankofa.model.ocds.process_facts import (
     PROCESS,
     TENDERER,
@@ -56,6 +57,10 @@ class Fences(NamedTuple):
     q3: float
     lower: float
     upper: float
+    size: int = 0
+    """Number of values."""
+    total: float = 0
+    """The whole that the values are shares of, if they are."""
 
     @classmethod
     def of(cls, ordered: Sequence[float]) -> "Fences | None":
@@ -63,7 +68,7 @@ class Fences(NamedTuple):
         if not ordered:
             return None
         q1, q3 = quantile(ordered, 0.25), quantile(ordered, 0.75)
-        return cls(q1, q3, q1 - _FENCE * (q3 - q1), q3 + _FENCE * (q3 - q1))
+        return cls(q1, q3, q1 - _FENCE * (q3 - q1), q3 + _FENCE * (q3 - q1), len(ordered))
 
     def outlier(self, value: float, bound: Bound) -> float | None:
         """The fence that a value is beyond; None if it is not."""
@@ -116,8 +121,10 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Numbers of classifications, by supplier."""
     fewest: int = FEWEST_PROCESSES
     """Processes with an award that a supplier needs for its variety to count."""
+    crowded: int = 0
+    """Processes with too many tenderers to compare each two."""
     groups: dict[str, Fences | None] = {}
-    """The groups of `OUTLIERS`, by `group_key`. They are stored apart, and filled in by readers."""
+    """The groups of `OUTLIERS` and `PAIRS`, by `group_key`. They are stored apart; readers fill them in."""
 
     def close(self, ratio: float) -> bool:
         """Whether the second-lowest bid is close to the winning one (R024)."""
@@ -197,6 +204,53 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
         flagged, threshold = fence is not None, nearer if fence is None else fence
         return Reading(indicator, PROCESS, ocid, flagged, value, threshold, inputs | fences.inputs)
 
+    def pair_stands_out(self, indicator: str, step: PairStep) -> bool:
+        """Whether the value of a pair is an outlier of its group."""
+        fences = self.groups.get(group_key(indicator, step.group))
+        return (
+            fences is not None
+            and step.value > PAIRS[indicator].above
+            and fences.outlier(step.value, HIGH) is not None
+        )
+
+    def pairs(self, indicator: str, party: str, steps: Sequence[PairStep]) -> Reading:
+        """One of `PAIRS` for a party: its pair that stands out with the highest value, else any pair's."""
+        readings = [self._pair(indicator, party, one) for one in steps]
+        standing = sum(bool(one.flagged) for one in readings)
+        best = max(readings, key=lambda one: (one.flagged or False, one.value or 0))
+        return replace(best, inputs=best.inputs | {"pairs": standing}) if best.flagged else best
+
+    def _pair(self, indicator: str, party: str, step: PairStep) -> Reading:
+        names, fences = PAIRS[indicator], self.groups.get(group_key(indicator, step.group))
+        inputs: dict[str, Any] = msgspec.msgpack.decode(step.inputs)
+        if fences is None:
+            return Reading(indicator, TENDERER, party, None, inputs=inputs, reason=names.reason)
+        whole = 1.0
+        if names.share:
+            whole = fences.total
+            inputs |= {"awarded": step.value, names.share: whole, "suppliers": fences.size}
+        if names.rivals:
+            inputs |= {"processes_left_out": self.crowded}
+        inputs |= {"q1": fences.q1 / whole, "q3": fences.q3 / whole}
+        flagged = self.pair_stands_out(indicator, step)
+        return Reading(indicator, TENDERER, party, flagged, step.value / whole, fences.upper / whole, inputs)
+
+    def of_pairs(self, process: Examined, parties: "Callable[[str], PartyInputs]") -> Iterator[Reading]:
+        """`PAIRS` for the parties of a process, by its own pairs."""
+        known: dict[tuple[str, str], list[PairStep]] = {}
+        for pair in pairs_of(process.purchases, process.rivals):
+            own = known.setdefault((pair.indicator, pair.party), [])
+            own += [step] if (step := parties(pair.holder).pairs.get(pair.key)) else []
+        for indicator, names in PAIRS.items():
+            readings = [
+                self.pairs(indicator, party, steps)
+                if steps
+                else Reading(indicator, TENDERER, party, None, reason=names.reason)
+                for (of, party), steps in known.items()
+                if of == indicator
+            ]
+            yield from _or_none(process, indicator, names.none, readings)
+
     def of_groups(self, process: Examined) -> Iterator[Reading]:
         """`OUTLIERS` for a process: the first value that stands out, else the first value."""
         for indicator, (measure, _) in BOUNDS.items():
@@ -239,6 +293,7 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
         variety = [self.variety_of(one, *parties(one).classes) for one in process.classes]
         reason = "No active award names a single supplier and classified items."
         yield from _or_none(process, "R048", reason, variety)
+        yield from self.of_pairs(process, parties)
 
 
 class PartyInputs(NamedTuple):
@@ -250,6 +305,8 @@ class PartyInputs(NamedTuple):
     """The two numbers of `SHARES`, by `share_key`."""
     classes: tuple[int, int, list[str]]
     """Processes with an award, the number of classifications, and the first of these."""
+    pairs: dict[str, PairStep]
+    """Its pairs, by `pair_key`."""
 
 
 class FlagCounts(NamedTuple):

@@ -231,7 +231,12 @@ class RedFlagsRow(PanelRow, frozen=True, kw_only=True):
     indicator: Annotated[str, one_of(INDICATORS, "Code of the indicator, such as R018.")]
     population: Annotated[int, doc("Number of processes with a release by the last day.", ge=1)]
     computed_count: Annotated[
-        int, doc("Processes it can be computed for; parties for R013, R021, R025, R038, R048 and R072.", ge=0)
+        int,
+        doc(
+            "Processes it can be computed for; parties for R013, R021, R025, R038, R048 and R072; pairs of "
+            "parties for R023, R040, R050, R052 and R053.",
+            ge=0,
+        ),
     ]
     flagged_processes: Annotated[int, doc("Number of flagged processes.", ge=0)]
     flagged_buyers: Annotated[int, doc("Number of flagged buyers.", ge=0)]
@@ -268,6 +273,12 @@ def red_flags(basis: Basis) -> Iterator[Observation]:
     type 8. Prices of Cardinal's indicators are compared in the currency that most bids of the population
     have. People are withheld, and so are their ids: no indicator counts them. A buyer's or procuring
     entity's share counts its own processes.
+
+    R023, R040, R050, R052 and R053 compare pairs. R040 and R050 compare a supplier with the others of the
+    same buyer (or else procuring entity) or item category; awards to several suppliers, or to one that may
+    not be named, count in the whole only. R023 and R053 compare two tenderers by their valid bids, in
+    processes with at most 20 tenderers; the others are counted. The guide leaves open how much larger a
+    later purchase is (R052), and how often a winner recurs (R053): both are judged by the fence of all pairs.
 
     A quarter has rows if it has a release and releases of the country were captured on its last day or
     after. Ordered by country, quarter descending, then indicator.
