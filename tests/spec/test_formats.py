@@ -29,6 +29,10 @@ OTHER_MODE = {
 }  # the examples of the others form one question
 MODES = {
     "get_macro": ("/v1/macro?country=ZA", "/v1/macro?series=CPI.ZA", "/v1/macro?series=NO.SUCH"),
+    "get_panel": (
+        "/v1/panel?metrics=net_margin&line_items=revenue,inventories&series=CPI.ZA&from=2012-01-01&limit=90",
+        "/v1/panel?metrics=net_margin&line_items=revenue&every=change&from=2012-01-01&limit=100",
+    ),
     "get_fundamentals": (f"{ISSUER}?vintages=all", f"{ISSUER}?as_of=1990-01-01"),
 }
 

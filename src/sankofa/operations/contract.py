@@ -19,6 +19,7 @@ import msgspec
 import sankofa.operations
 from sankofa.access.records import Cursors
 from sankofa.access.tiers import Grant, Usage
+from sankofa.edition.format.columns import TableColumn
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.errors import Absence, InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
@@ -68,6 +69,8 @@ class Call(msgspec.Struct, frozen=True):
     """Whether the request names its edition. If so, links in the answer name it too."""
     usage: Usage | None = None
     """The key's usage, this request included."""
+    as_columns: bool = False
+    """Whether the answer becomes a table, so that an operation may give columns instead of rows."""
 
     @property
     def lock(self) -> date | None:
@@ -109,6 +112,8 @@ class Answer(msgspec.Struct, frozen=True):
 
     absent: Absence | None = None
     """Why there are no rows."""
+    columns: Sequence[TableColumn] | None = None
+    """The values of each column, as `read_columns` gives them, in place of the rows of the selection."""
 
 
 Perform = Callable[..., Awaitable[Answer]]

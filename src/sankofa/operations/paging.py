@@ -4,7 +4,7 @@ A cursor holds the sort key of the last row served. All pages use the first page
 edition is no longer kept, they go on in the current one after the same key.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from functools import lru_cache
@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.access.records import IN_LOCKED_VIEWS, Position
+from sankofa.edition.format.columns import TableColumn
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.day_view import DayView
@@ -130,6 +131,7 @@ class ListPage(msgspec.Struct, frozen=True):
         shape: type[Row] | None = None,
         dataset: str | None = None,
         more_columns: tuple[str, ...] = (),
+        columns: Sequence[TableColumn] | None = None,
     ) -> Answer:
         """The page as an answer, with the cursor for the next page.
 
@@ -147,7 +149,9 @@ class ListPage(msgspec.Struct, frozen=True):
             cursor = (call.cursors if call.lock is None else IN_LOCKED_VIEWS).issue(position)
         all_members = {} if members is None else members
         all_members["next_cursor"] = cursor
-        return Answer(selection, as_of, all_members, self.edition.id, shape, dataset, more_columns)
+        return Answer(
+            selection, as_of, all_members, self.edition.id, shape, dataset, more_columns, columns=columns
+        )
 
 
 async def first_page(

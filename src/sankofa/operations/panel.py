@@ -1,5 +1,6 @@
 """GET /v1/panel, /v1/series/{series}/matrix and /v1/fundamentals/{service_id}/matrix: wide tables."""
 
+from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -15,18 +16,20 @@ from sankofa.edition.format.row_blocks import SortKey
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.issuer_figures import (
+    PanelCells,
     PanelColumns,
+    PanelRows,
+    PanelTable,
     change_days,
     history_of,
     line_item_of,
-    rows_on_days,
     series_on,
 )
 from sankofa.edition.read.issuers import issuers_in_order, issuers_on
 from sankofa.edition.read.series_catalogue import columns_of_series, every_vintage
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import FigureMatrixRow, IssuerDayRow, MatrixRow, NthFigureRow, NthReleaseRow
-from sankofa.model.days import iso_day
+from sankofa.model.days import iso_day, ordinal
 from sankofa.model.errors import Absence, InvalidParameter
 from sankofa.model.identifiers import exchange as exchange_name
 from sankofa.model.limits import limit as bound
@@ -97,9 +100,10 @@ async def get_panel(
     first, last = from_.toordinal(), page.day.toordinal()
     days = [] if every == _CHANGE else _days(from_, page.day, every)
     cells = await _series_cells(page.edition, keys, days)
-    columns = PanelColumns(names, days, keys, cells)
+    panel = PanelCells(PanelColumns(names, days, keys, cells))
     most = call.grant.rows(limit)
-    rows: list[bytes] = []
+    written = PanelTable() if call.as_columns else PanelRows(panel.columns)
+    count = 0
     key: SortKey = ()
     yield_points = YieldPoints(_ROWS_PER_YIELD)
     more = False
@@ -109,21 +113,22 @@ async def get_panel(
         if history is None:
             continue
         if every == _CHANGE:
-            columns = columns._replace(days=change_days(history, names, first, last))
-        own = rows_on_days(history, columns)
-        passed = 0
+            panel = PanelCells(PanelColumns(names, change_days(history, names, first, last)))
+        own_days = panel.columns.days
+        begin = bisect_left(own_days, history.known_from)
         if page.key[:2] == (listed_under, service_id):
-            passed = sum(iso_day(day) <= str(page.key[2]) for day in own.days)
-        room = most - len(rows)
-        page_rows = own.rows[passed : passed + room]
-        await yield_points.step(len(own.rows) + 1)
-        if page_rows:
-            rows += page_rows
-            key = (listed_under, service_id, iso_day(own.days[passed + len(page_rows) - 1]))
-        if len(own.rows) > passed + len(page_rows):
+            begin = max(begin, bisect_right(own_days, ordinal(str(page.key[2]))))
+        end = min(len(own_days), begin + most - count)
+        await yield_points.step(end - begin + 1)
+        if begin < end:
+            written.add(history, panel.steady_days(history, begin, end))
+            count += end - begin
+            key = (listed_under, service_id, iso_day(own_days[end - 1]))
+        if end < len(own_days):
             more = True
             break
-    selection = Selection(rows, len(rows), truncated=more, following=(0,) if more else None)
+    rows = written if isinstance(written, PanelRows) else ()
+    selection = Selection(rows, count, truncated=more, following=(0,) if more else None)
     answer = page.answer(
         selection,
         key,
@@ -131,6 +136,7 @@ async def get_panel(
         shape=IssuerDayRow,
         dataset=EVERY_SOURCE if keys else FUND,
         more_columns=(*names, *keys),
+        columns=written.columns() if isinstance(written, PanelTable) else None,
     )
     if days or every == _CHANGE:
         return answer

@@ -15,13 +15,16 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain, groupby, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from sankofa.edition.format.columns import (
     Column,
+    Repeated,
+    TableColumn,
+    arrow_types,
     columns_of,
     read_columns,
     table_of,
@@ -68,6 +71,11 @@ class ResponseFormat(NamedTuple):
     packed: bool = False
     """Whether the buffers of an Arrow stream are compressed; readers decompress them automatically."""
 
+    @property
+    def takes_columns(self) -> bool:
+        """Whether it can write the columns of an answer that has no rows."""
+        return self.media_type in (CSV, ARROW)
+
     async def stored(self, operation: Operation, answer: Answer, edition: Edition) -> Stored:
         """The stored form of the answer; nothing if decoding the rows is faster or necessary."""
         row_filter = answer.selection.row_filter
@@ -100,7 +108,7 @@ class ResponseFormat(NamedTuple):
         members = _members(answer, edition)
         terms = operation.notice(answer, edition)
         if self.media_type == CSV:
-            lines = stored or _lines(columns, answer.selection.lists())
+            lines = stored or _lines(_tables(_days_as_text(columns), answer, str, int))
             header = ",".join(column.name for column in columns)
             body = b"\n".join((f"{header}\r".encode(), *lines, b""))
             kind = b"text/csv; charset=utf-8; header=present"
@@ -159,25 +167,42 @@ def _shape(operation: Operation, answer: Answer) -> type[Row]:
     return next((s for s in operation.shapes if s.__struct_encode_fields__ == names), operation.row)
 
 
-def _lines(columns: tuple[Column, ...], lists: Iterable[bytes]) -> list[bytes]:
+def _tables(columns: tuple[Column, ...], answer: Answer, *exact: type) -> Iterable[Sequence[TableColumn]]:
+    """The values of each column, of some rows at a time."""
+    if answer.columns is not None:
+        return (answer.columns,)
+    return (read_columns(columns, rows, *exact) for rows in answer.selection.lists())
+
+
+def _days_as_text(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    return tuple(Column(c.name, str if c.type is date else c.type) for c in columns)
+
+
+def _lines(tables: Iterable[Sequence[TableColumn]]) -> list[bytes]:
     """The lines of RFC 4180, without the line feed; null is an empty field.
 
     Works column by column, because few need quotes: half the cost of the standard library's writer.
     """
-    days_as_text = tuple(Column(c.name, str if c.type is date else c.type) for c in columns)
     lines: list[bytes] = []
-    for rows in lists:
-        fields = map(_fields, read_columns(days_as_text, rows, str, int))
+    for table in tables:
+        fields: list[Iterable[str]] = []
+        for counts, own in groupby(table, lambda column: getattr(column, "counts", None)):
+            if counts is None:
+                fields += map(_fields, own)
+            else:
+                values = [_fields(column.values) for column in own if isinstance(column, Repeated)]
+                texts = map(",".join, zip(*values, strict=True))
+                fields.append(chain.from_iterable(map(repeat, texts, counts)))
         lines += [f"{','.join(line)}\r".encode() for line in zip(*fields, strict=True)]
     return lines
 
 
 @cache
 def _csv_form(shape: type[Row]) -> RowForm:
-    columns = columns_of(shape)
+    columns = _days_as_text(columns_of(shape))
 
     def rewrite(rows: bytes, _: Sequence[int]) -> tuple[bytes, Sequence[int]]:
-        lines = _lines(columns, [b"[%b]" % rows])
+        lines = _lines([read_columns(columns, b"[%b]" % rows, str, int)])
         return b"\n".join(lines), [end - 1 for end in accumulate(len(line) + 1 for line in lines)]
 
     return RowForm(shape, rewrite)
@@ -198,7 +223,8 @@ def _fields(values: Sequence[Any]) -> Sequence[str]:
         return [""] * nulls
     texts = values
     if nulls or not isinstance(values[0], str):
-        texts = ["" if value is None else value if isinstance(value, str) else str(value) for value in values]
+        shown = {value: "" if value is None else str(value) for value in set(values)}
+        texts = [shown[value] for value in values]
     together = "".join(texts)
     if any(mark in together for mark in ',"\r\n'):
         fields = {text: _quoted(text) if _QUOTED.search(text) else text for text in set(texts)}
@@ -259,7 +285,7 @@ def _arrow(
 
     table = _stored_table(columns, answer, stored)
     if table is None:
-        table = table_of(columns, *answer.selection.lists())
+        table = table_of(columns, _tables(columns, answer, *arrow_types()))
     schema = table.schema.with_metadata(members)
     sink = pyarrow.BufferOutputStream()
     options = pyarrow.ipc.IpcWriteOptions(compression=pyarrow.Codec("zstd", 1) if packed else None)

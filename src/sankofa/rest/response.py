@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import InvalidParameter, SettingsError
@@ -134,6 +136,8 @@ async def write_answer(
     query: bytes,
 ) -> CachedAnswer:
     """Perform the operation and encode its answer. Links name the edition that the request names."""
+    if fmt is not None and fmt.takes_columns and call.lock is None:  # a locked view rewrites rows
+        call = replace(call, as_columns=True)
     answer = await perform(operation, call, arguments)
     headers: Headers = []
     if following := answer.members.get("next_cursor"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
+from itertools import chain, repeat
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -187,17 +188,35 @@ def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
     )
 
 
-def table_of(columns: tuple[Column, ...], *lists: bytes) -> "pyarrow.Table":
-    """JSON lists of rows as one table."""
+class Repeated(NamedTuple):
+    """A column with each value a number of times. All such columns have the same counts, in a single part."""
+
+    counts: Sequence[int]
+    values: Sequence[Any]
+
+
+TableColumn = Sequence[Any] | Repeated
+
+
+def table_of(columns: tuple[Column, ...], parts: Iterable[Sequence[TableColumn]]) -> "pyarrow.Table":
+    """The values of each column, of some rows at a time, as one table."""
     import pyarrow
 
     schema = schema_of(columns)
     values: list[list[Any]] = [[] for _ in columns]
-    for rows in lists:
-        for column, read in zip(values, read_columns(columns, rows, *arrow_types()), strict=True):
-            column += read
-    arrays = [pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)]
-    return pyarrow.Table.from_arrays(arrays, schema=schema)
+    arrays: dict[int, pyarrow.Array] = {}
+    repeats: pyarrow.Array | None = None
+    for part in parts:
+        for number, some in enumerate(part):
+            if isinstance(some, Repeated):
+                if repeats is None:
+                    numbers = chain.from_iterable(map(repeat, range(len(some.counts)), some.counts))
+                    repeats = pyarrow.array(numbers, pyarrow.int32())
+                arrays[number] = pyarrow.array(some.values, schema.field(number).type).take(repeats)
+            else:
+                values[number] += some
+    every = [arrays.get(n) or pyarrow.array(values[n], field.type) for n, field in enumerate(schema)]
+    return pyarrow.Table.from_arrays(every, schema=schema)
 
 
 def encode_columns(

@@ -37,7 +37,7 @@ block, start and end of the row of each value.
 import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, pairwise, repeat, takewhile
 from typing import Final, NamedTuple
 
@@ -197,23 +197,45 @@ MISSING: Final = (NOT_KNOWN, *REASONS.values())
 
 CellStep = tuple[int, int, int, str]
 """First day; last day of the year (0 for no value); number of the origin or reason; value as JSON."""
+CellSteps = tuple[list[int], list[int], list[int], list[str]]
+"""The same of every step of a column, with a first step before every day: nothing known."""
 CellOrigin = tuple[str, str, str, str]
 """source_ref, license_class, observed_at, and the unit; empty for a metric."""
 
 
 class IssuerHistory(msgspec.Struct, frozen=True, array_like=True):
+    """The known metrics and line items of an issuer. A panel reads few of them: the columns stay encoded."""
+
     known_from: int
     """The day on which its first figure was known."""
     names: bytes
     """service_id, legal_name and country as members of a row."""
-    origins: list[CellOrigin]
-    """The first is the day of the issuer's first figure."""
-    columns: dict[str, msgspec.Raw]
+    source_refs: list[str]
+    """For each origin. The first is the day of the issuer's first figure."""
+    kinds: list[int]
+    """For each origin, the number of its kind."""
+    origin_kinds: list[tuple[str, str, str]]
+    """license_class, observed_at and unit."""
+    columns: dict[str, bytes]
     """The steps of each column, by slug of the metric or name of the line item."""
 
 
+def issuer_history(
+    known_from: int,
+    names: bytes,
+    origins: Iterable[CellOrigin],
+    columns: Mapping[str, Sequence[CellStep]],
+) -> bytes:
+    refs, own_kinds = zip(*((origin[0], origin[1:]) for origin in origins), strict=True)
+    numbers = {kind: number for number, kind in enumerate(dict.fromkeys(own_kinds))}
+    stored = {name: _pack(tuple(zip((0, 0, 0, ""), *steps, strict=True))) for name, steps in columns.items()}
+    kinds = [numbers[kind] for kind in own_kinds]
+    return _pack(IssuerHistory(known_from, names, list(refs), kinds, list(numbers), stored))
+
+
+_pack = msgspec.msgpack.Encoder().encode
 read_history = msgspec.msgpack.Decoder(IssuerHistory).decode
-read_steps = msgspec.msgpack.Decoder(list[CellStep]).decode
+read_steps = msgspec.msgpack.Decoder(CellSteps).decode
 
 
 COMPANY_FACTS: Final = "company-facts"

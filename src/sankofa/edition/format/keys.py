@@ -16,7 +16,7 @@ import msgspec
 
 from sankofa.model.text import one_line, search_form
 
-LAYOUT: Final = 21
+LAYOUT: Final = 22
 """Version of the layout. A reader refuses an edition of another version."""
 
 

@@ -10,18 +10,20 @@ once and cached.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Final, NamedTuple
 
 import msgspec
 
+from sankofa.edition.format.columns import Repeated, TableColumn
 from sankofa.edition.format.issuer_pages import (
     HISTORIES,
     MISSING,
     CellOrigin,
-    CellStep,
+    CellSteps,
     IssuerHistory,
     read_history,
     read_steps,
@@ -34,12 +36,13 @@ from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
+from sankofa.model.catalogue_rows import IssuerDayRow
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import strictest
 
-_NOT_KNOWN: CellStep = (0, 0, 0, "")
+_NEVER_KNOWN: CellSteps = [0], [0], [0], [""]
 _SERIES_KEPT = 65_536
 _SERIES_PER_READ = 1
 
@@ -49,7 +52,7 @@ class SeriesCell(NamedTuple):
 
     date: int = 0
     value: str = ""
-    origin: CellOrigin | None = None
+    origin: CellOrigin = ("", "", "", "")
 
 
 class PanelColumns(NamedTuple):
@@ -63,9 +66,82 @@ class PanelColumns(NamedTuple):
     """For each day, the cell of each series."""
 
 
-class IssuerRows(NamedTuple):
-    rows: list[bytes]
+class SteadyDays(NamedTuple):
+    """Days of an issuer on which none of its cells changes: its rows differ in the day and in the ages."""
+
     days: Sequence[int]
+    source_ref: str
+    license_class: str
+    observed_at: str
+    ages: Sequence[str]
+    """For each day, the ages of the columns: a JSON object, as are the units and the reasons."""
+    units: str
+    missing: str
+    values: Sequence[str]
+    """The value of each column as JSON; empty for none."""
+
+
+class PanelRows(list[bytes]):
+    """The rows of a panel as JSON."""
+
+    def __init__(self, columns: PanelColumns) -> None:
+        self._names = [f",{_quoted(name)}:" for name in (*columns.names, *columns.series)]
+
+    def add(self, history: IssuerHistory, written: Iterable[SteadyDays]) -> None:
+        names = history.names.decode()
+        for days, ref, license_class, observed_at, own_ages, units, missing, values in written:
+            head = (
+                f'{{"source_ref":{_quoted(ref)},"license_class":"{license_class}",'
+                f'"observed_at":"{observed_at}",{names},"as_of":"'
+            )
+            cells = "".join(
+                [name + (value or "null") for name, value in zip(self._names, values, strict=True)]
+            )
+            tail = f',"units":{units},"missing":{missing}{cells}}}'
+            self += [
+                f'{head}{iso_day(day)}","age_days":{ages}{tail}'.encode()
+                for day, ages in zip(days, own_ages, strict=True)
+            ]
+
+
+class PanelTable:
+    """The columns of a panel, with the values that `read_columns` gives for its rows."""
+
+    def __init__(self) -> None:
+        self._counts: list[int] = []
+        self._same: list[tuple[str | None, ...]] = []
+        self._days: list[date] = []
+        self._ages: list[str] = []
+
+    def add(self, history: IssuerHistory, written: Iterable[SteadyDays]) -> None:
+        own = _read_names(b"{%b}" % history.names)
+        names = own.service_id, own.legal_name, own.country
+        for days, ref, license_class, observed_at, ages, units, missing, values in written:
+            self._counts.append(len(days))
+            cells = [value or None for value in values]
+            self._same.append((ref, license_class, observed_at, *names, units, missing, *cells))
+            self._days += map(_date, days)
+            self._ages += ages
+
+    def columns(self) -> list[TableColumn] | None:
+        """None without rows."""
+        if not self._same:
+            return None
+        same = [Repeated(self._counts, values) for values in zip(*self._same, strict=True)]
+        at = IssuerDayRow.__struct_fields__.index("as_of")
+        return [*same[:at], self._days, self._ages, *same[at:]]
+
+
+_date = lru_cache(maxsize=4096)(date.fromordinal)
+
+
+class _Names(msgspec.Struct):
+    service_id: str
+    legal_name: str | None
+    country: str | None
+
+
+_read_names = msgspec.json.Decoder(_Names).decode
 
 
 class _Observed(msgspec.Struct):
@@ -104,25 +180,100 @@ async def series_on(edition: Edition, series: str, day: int) -> SeriesCell:
     return cell
 
 
-def rows_on_days(history: IssuerHistory, columns: PanelColumns) -> IssuerRows:
-    """The rows of an issuer, from its first known day on."""
-    days = columns.days
-    steps = [_steps(history, name) for name in columns.names]
-    start = bisect_left(days, history.known_from)
-    starts = [[bisect_left(days, step[0]) for step in own] for own in steps]
-    changes = {start, *(at for own in starts for at in own if start < at < len(days))}
-    if columns.series:
-        changes.update(range(start, len(days)))
-    rows: list[bytes] = []
-    write = _Writer(history, columns)
-    for begin, end in pairwise([*sorted(changes), len(days)]):
-        if begin < end:
-            known = [
-                own[bisect_right(at, begin) - 1] if at[0] <= begin else _NOT_KNOWN
-                for own, at in zip(steps, starts, strict=True)
-            ]
-            rows += write.stretch(known, begin, end)
-    return IssuerRows(rows, days[start:])
+class PanelCells:
+    """Finds the days on which no cell of an issuer changes, and remembers what many issuers share."""
+
+    def __init__(self, columns: PanelColumns) -> None:
+        self.columns = columns
+        self._names = [_quoted(name) for name in (*columns.names, *columns.series)]
+        self._positions = _Positions(columns.days)
+        self._ages: dict[tuple[str, ...], _AgeTexts] = {}
+
+    def steady_days(self, history: IssuerHistory, first: int, end: int) -> Iterator[SteadyDays]:
+        """The cells of an issuer on the days with the numbers [first, end), from its first known day on."""
+        names, days, _, series_cells = self.columns
+        columns = [_steps(history, name) for name in names]
+        starts = [[*map(self._positions.__getitem__, steps[0])] for steps in columns]
+        changes = range(first, end) if series_cells else {first}.union(*starts)
+        begins = sorted(at for at in changes if first <= at < end)
+        steps_on = [[bisect_right(own, at) - 1 for at in begins] for own in starts]
+        cells = [
+            [[own[number] for number in numbers] for own in steps[1:]]
+            for steps, numbers in zip(columns, steps_on, strict=True)
+        ]
+        on_days = zip(*[zip(*own, strict=True) for own in cells], strict=True) if cells else repeat(())
+        for (begin, until), own in zip(pairwise([*begins, end]), on_days, strict=False):
+            observed = series_cells[begin] if series_cells else ()
+            yield self._cells_on(history, days[begin:until], own, observed)
+
+    def _cells_on(
+        self,
+        history: IssuerHistory,
+        days: Sequence[int],
+        cells: Sequence[tuple[int, int, str]],
+        observed: Sequence[SeriesCell],
+    ) -> SteadyDays:
+        refs, kinds, origin_kinds = history.source_refs, history.kinds, history.origin_kinds
+        ends = [end for end, _, _ in cells] + [cell.date for cell in observed]
+        known, missing, names = ends, "{}", self._names
+        if 0 in ends:
+            reasons = [0 if end else number for end, number, _ in cells] + [0] * len(observed)
+            named = list(zip(names, ends, reasons, strict=True))
+            texts = [f'{name}:"{MISSING[reason]}"' for name, end, reason in named if not end]
+            missing = "{" + ",".join(texts) + "}"
+            names, known = [name for name, end, _ in named if end], [*filter(None, ends)]
+        of_cells = [number for end, number, _ in cells if end]
+        origins = [origin_kinds[kinds[number]] for number in of_cells]
+        origins += [cell.origin[1:] for cell in observed if cell.date]
+        first_ref = next((cell.origin[0] for cell in observed if cell.date), refs[0])
+        every = {*origins} or {origin_kinds[kinds[0]]}
+        classes, captures, all_units = zip(*every, strict=True)
+        units = "{}"
+        if any(all_units):
+            united = zip(names, origins, strict=True)
+            units = "{" + ",".join([f"{name}:{_quoted(unit)}" for name, (*_, unit) in united if unit]) + "}"
+        return SteadyDays(
+            days,
+            refs[of_cells[0]] if of_cells else first_ref,
+            strictest({*classes}),
+            max(captures),
+            self._ages_on(days, tuple(names), known),
+            units,
+            missing,
+            [value for _, _, value in cells] + [cell.value for cell in observed],
+        )
+
+    def _ages_on(self, days: Sequence[int], names: tuple[str, ...], ends: Sequence[int]) -> Sequence[str]:
+        """For each day, the ages of these columns as a JSON object."""
+        if len(set(ends)) == 1:  # as with metrics alone: all from one year
+            if (texts := self._ages.get(names)) is None:
+                texts = self._ages[names] = _AgeTexts(names)
+            return [texts[day - ends[0]] for day in days]
+        template = "{" + ",".join([name + ":%d" for name in names]) + "}"
+        return [template % tuple([day - end for end in ends]) for day in days]
+
+
+class _Positions(dict[int, int]):
+    """For a day, the number of the first day of a panel that is not before it."""
+
+    def __init__(self, days: Sequence[int]) -> None:
+        self._days = days
+
+    def __missing__(self, day: int) -> int:
+        at = self[day] = bisect_left(self._days, day)
+        return at
+
+
+class _AgeTexts(dict[int, str]):
+    """For an age, the JSON object with this age of some columns."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        first, *others = names
+        self._parts = f"{{{first}:", *[f",{name}:" for name in others], "}"
+
+    def __missing__(self, age: int) -> str:
+        text = self[age] = str(age).join(self._parts)
+        return text
 
 
 def change_days(history: IssuerHistory, names: Sequence[str], first: int, last: int) -> list[int]:
@@ -130,74 +281,13 @@ def change_days(history: IssuerHistory, names: Sequence[str], first: int, last: 
     first = max(first, history.known_from)
     if first > last:
         return []
-    days = {step[0] for name in names for step in _steps(history, name)}
+    days = {day for name in names for day in _steps(history, name)[0]}
     return sorted({first, *(day for day in days if first < day <= last)})
 
 
-def _steps(history: IssuerHistory, name: str) -> list[CellStep]:
+def _steps(history: IssuerHistory, name: str) -> CellSteps:
     stored = history.columns.get(name)
-    return [_NOT_KNOWN] if stored is None else read_steps(stored)
-
-
-class _Writer:
-    """Writes the rows of an issuer as JSON."""
-
-    def __init__(self, history: IssuerHistory, columns: PanelColumns) -> None:
-        self._history = history
-        self._columns = columns
-        self._names = [_quoted(name) for name in columns.names]
-        self._series = [_quoted(name) for name in columns.series]
-
-    def stretch(self, known: Sequence[CellStep], begin: int, end: int) -> list[bytes]:
-        """The rows of the days [begin, end), on which no cell changes."""
-        origins: list[CellOrigin] = []
-        ages, ends = list[str](), list[int]()
-        units, missing, values = list[str](), list[str](), list[str]()
-        for name, (_, year, number, value) in zip(self._names, known, strict=True):
-            if not year:
-                missing.append(f'{name}:"{MISSING[number]}"')
-                values.append(f"{name}:null")
-                continue
-            origin = self._history.origins[number]
-            origins.append(origin)
-            ages.append(name)
-            ends.append(year)
-            values.append(f"{name}:{value}")
-            if origin[3]:
-                units.append(f"{name}:{_quoted(origin[3])}")
-        for name, cell in zip(self._series, self._columns.cells[begin] if self._series else (), strict=True):
-            if cell.origin is None:
-                missing.append(f'{name}:"{MISSING[0]}"')
-                values.append(f"{name}:null")
-                continue
-            origins.append(cell.origin)
-            ages.append(name)
-            ends.append(cell.date)
-            values.append(f"{name}:{cell.value}")
-            if cell.origin[3]:
-                units.append(f"{name}:{_quoted(cell.origin[3])}")
-        head = _provenance(origins or self._history.origins[:1]) + self._history.names + b',"as_of":"'
-        parts = (",".join(units), ",".join(missing), ",".join(values))
-        tail = '}},"units":{{{}}},"missing":{{{}}},{}}}'.format(*parts).encode()
-        days = self._columns.days[begin:end]
-        texts = [iso_day(day).encode() for day in days]
-        begins = [b'","age_days":{', *[f"{name}:".encode() for name in ages]]
-        if len(set(ends)) == 1:  # as with metrics alone: all from one year
-            names = (b"".join(begins[:2]), *[b"," + name for name in begins[2:]], b"")
-            written = [(b"%d" % (day - ends[0])).join(names) for day in days]
-        else:
-            template = begins[0] + b",".join([name + b"%d" for name in begins[1:]])
-            written = [template % tuple([day - year for year in ends]) for day in days]
-        return [b"".join((head, text, age, tail)) for text, age in zip(texts, written, strict=True)]
-
-
-def _provenance(origins: Sequence[CellOrigin]) -> bytes:
-    """The first source, the strictest licence class, the latest capture."""
-    licence = strictest({origin[1] for origin in origins})
-    observed = max(origin[2] for origin in origins)
-    return (
-        f'{{"source_ref":{_quoted(origins[0][0])},"license_class":"{licence}","observed_at":"{observed}",'
-    ).encode()
+    return _NEVER_KNOWN if stored is None else read_steps(stored)
 
 
 @lru_cache(maxsize=16_384)

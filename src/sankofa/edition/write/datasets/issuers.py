@@ -22,11 +22,11 @@ from sankofa.edition.format.issuer_pages import (
     MOVED_ISSUERS,
     CellOrigin,
     CellStep,
-    IssuerHistory,
     IssuerPage,
     MovedIssuer,
     Step,
     encode_page,
+    issuer_history,
 )
 from sankofa.edition.format.keys import ISSUERS, STATEMENTS, listed_under
 from sankofa.edition.format.macro import pack_pages
@@ -267,13 +267,8 @@ def histories(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
                 columns |= _metrics(*_read_metrics(part), origins)
             if part := context.issuers.part(STATEMENTS, entity.service_id):
                 columns |= _line_items(_read_statements(part)[1], origins)
-            history = IssuerHistory(
-                own.steps[0].day,
-                _names(entity),
-                list(origins.numbers),
-                {name: msgspec.Raw(_write(steps)) for name, steps in columns.items()},
-            )
-            yield KeyRows(entity.service_id, [Entry(_write(history))], entity.aliases)
+            history = issuer_history(own.steps[0].day, _names(entity), origins.numbers, columns)
+            yield KeyRows(entity.service_id, [Entry(history)], entity.aliases)
 
 
 class _Origins:
