@@ -1,5 +1,6 @@
 """GET /v1/search: organisations, series and indicators by name or identifier."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.every import every
 from tests.live import LiveServer
 from tests.spec import register
+from tests.spec.market import Desk, PaidCaller
 from tests.spec.register import BANK, BREWER, DISPUTED, HELD, MINER, SCHOLARS, sid
 
 live, sample, paid = register.live, register.sample, register.paid
@@ -146,3 +148,112 @@ def test_the_tool_for_organisations_finds_the_same(live: LiveServer, sample: str
     for query, kind in ((BREWER.lower(), "lei"), ("xjse:thv", "ticker"), (sid(f"lei:{BANK}"), "service_id")):
         first = live.tool("search_entities", sample, {"query": query})["data"][0]
         assert (first["match"]["on"], first["match"]["score"] > 0.98) == (kind, True)
+
+
+SERIES = """series,series_type,frequency,country,date,value,unit,release_date
+COMMODITY.BRENT,commodity,monthly,,2024-01-31,80,USD,2024-02-02
+COMMODITY.COAL-ZA,commodity,monthly,,2024-01-31,90,USD,2024-02-02
+COMMODITY.DUBAI,commodity,monthly,,2024-01-31,79,USD,2024-02-02
+COMMODITY.PALM-OIL,commodity,monthly,,2024-01-31,900,USD,2024-02-02
+CPI.KE,cpi,monthly,KE,2024-01-31,101,index,2024-02-02
+CPI.NG,cpi,monthly,NG,2024-01-31,102,index,2024-02-02
+CPI.ZA,cpi,monthly,ZA,2024-01-31,103,index,2024-02-02
+FX.USD.NGN,fx,daily,,2024-01-31,900,NGN,2024-01-31
+FX.USD.NGN.CBN,fx,monthly,,2024-01-31,900,NGN,2024-01-31
+FX.USD.KES,fx,daily,,2024-01-31,150,KES,2024-01-31
+POLICY-RATE.KE,policy_rate,monthly,KE,2024-01-31,13,percent,2024-02-02
+POLICY-RATE.NG,policy_rate,monthly,NG,2024-01-31,23,percent,2024-02-02
+"""
+INDICATORS = {
+    "FR.INR.RINR": "Real interest rate (%)",
+    "FR.INR.LEND": "Lending interest rate (%)",
+    "FP.CPI.TOTL.ZG": "Inflation, consumer prices (annual %)",
+}
+
+
+@pytest.fixture(scope="module")
+def markets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
+    """Series of a few countries, and indicators with similar names."""
+    desk = Desk(tmp_path_factory.mktemp("markets"))
+    desk.ingest("series", "series.csv", SERIES)
+    names = "".join(f'{code},,"{name}",,,,Annual\n' for code, name in INDICATORS.items())
+    head = "Series Code,Topic,Indicator Name,Short definition,Long definition,Unit of measure,Periodicity\n"
+    desk.ingest("worldbank", "WDISeries.csv", head + names)
+    for code in INDICATORS:
+        values = "Kenya,KEN,2023,5\nNigeria,NGA,2023,6\nSouth Africa,ZAF,2023,7\n"
+        desk.ingest("worldbank", f"{code.lower()}.csv", f"Country Name,Country Code,Year,Value\n{values}")
+    with desk.publish_and_serve() as caller:
+        yield caller
+
+
+@pytest.mark.rule("SEARCH-6")
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("oil price", "COMMODITY.BRENT"),
+        ("price of oil", "COMMODITY.BRENT"),
+        ("palm oil price", "COMMODITY.PALM-OIL"),
+        ("dubai oil price", "COMMODITY.DUBAI"),
+        ("kenya interest rate", "POLICY-RATE.KE"),
+        ("Nigerian interest rates", "POLICY-RATE.NG"),
+        ("real interest rate kenya", "FR.INR.RINR"),
+        ("policy rate nigeria", "POLICY-RATE.NG"),
+    ],
+)
+def test_what_people_call_a_series_finds_it_before_longer_names(
+    markets: PaidCaller, query: str, first: str
+) -> None:
+    assert markets.get("/v1/search", q=query)["data"][0]["id"] == first
+
+
+@pytest.mark.rule("SEARCH-4", "SER-2")
+@pytest.mark.parametrize(
+    ("words", "country"),
+    [
+        ("nigerian inflation", "NG"),
+        ("inflation in Kenya 2023", "KE"),
+        ("South Africa's inflation", "ZA"),
+        ("kenyan interest", "KE"),
+    ],
+)
+def test_the_list_of_series_understands_a_country_as_the_search_does(
+    markets: PaidCaller, words: str, country: str
+) -> None:
+    subject = "interest" if "interest" in words else "inflation"
+    listed = markets.get("/v1/series", q=words)["data"]
+    assert listed == markets.get("/v1/series", q=subject, country=country)["data"]
+    assert listed == markets.get("/v1/series", q=words, country=country)["data"]
+    found_ids = {row["id"] for row in markets.get("/v1/search", q=words)["data"]}
+    assert {row["series"] for row in listed if not row["series"].startswith("WDI:")} == found_ids
+    pages = [markets.get("/v1/series", q=words, limit=1)]
+    while (cursor := pages[-1]["next_cursor"]) is not None:
+        pages.append(markets.get("/v1/series", q=words, limit=1, cursor=cursor))
+    assert [row for page in pages for row in page["data"]] == listed
+
+
+@pytest.mark.rule("SER-2")
+def test_a_country_in_the_name_of_a_series_is_a_word_like_others(markets: PaidCaller) -> None:
+    listed = [row["series"] for row in markets.get("/v1/series", q="coal south africa")["data"]]
+    assert listed == ["COMMODITY.COAL-ZA"]
+    assert markets.get("/v1/series", q="nigerian inflation", country="KE")["data"] == []
+
+
+@pytest.mark.rule("ABS-2")
+@pytest.mark.parametrize("pair", ["USD/NGN", "usd/ngn", "NGN/USD", "USD NGN"])
+def test_two_currencies_asked_as_a_series_name_their_exchange_rate(markets: PaidCaller, pair: str) -> None:
+    rates = "FX.USD.NGN, FX.USD.NGN.CBN"
+    for path, query in (
+        ("/v1/macro", {"series": pair}),
+        ("/v1/panel", {"series": pair, "from": "2024-01-01"}),
+        (f"/v1/series/{pair.replace('/', '%2F')}/vintages", {}),
+    ):
+        problem = markets.refused(path, **query)
+        assert (problem["status"], problem["parameter"]) == (400, "series"), path
+        assert f"the exchange rate {rates}: ask for that key" in problem["detail"]
+    failed, refusal = markets.tool("get_macro", series=pair)
+    assert failed
+    assert rates in refusal["detail"]
+    locked = markets.refused("/at/2024-01-30/v1/macro", series=pair)
+    assert "FX." not in locked["detail"]
+    unknown = markets.refused("/v1/macro", series=pair.upper().replace("NGN", "GHS"))
+    assert "FX." not in unknown["detail"]

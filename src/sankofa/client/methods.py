@@ -526,7 +526,7 @@ class Client(Session):
         Ordered by series, frequency and country. An annual indicator has one row for each country, with
         frequency `annual`, dates at the ends of its first and last year, and no vintages, because its
         tables have no evidenced release day. `q` keeps series with all its words in key or name; words may
-        be incomplete.
+        be incomplete. A word may also name the country of the series: `nigerian inflation`.
         """
 
     @asks("/v1/series/{series}/matrix")

@@ -126,6 +126,17 @@ def country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
     return None, subject_words(query_words)
 
 
+def country_and_subject(query_words: list[str], country: str | None) -> tuple[str | None, list[str]]:
+    """The country of a question about series, and the words that say what it is about.
+
+    Words that name a country choose it, unless nothing else is left or another country is given.
+    """
+    named, subject = country_in(query_words)
+    if not subject or country not in (None, named):
+        return country, subject_words(query_words)
+    return named, subject
+
+
 def subject_words(query_words: list[str]) -> list[str]:
     """The words of a question that say what it is about: no years, and no `of` or `in`, if others remain."""
     dated = [word for word in query_words if word not in _FILLER]

@@ -215,6 +215,11 @@ def also_called(family: str) -> str:
     return _names()["also"].get(family, "")
 
 
+def usual_name(series: str, family: str) -> str:
+    """What people call a series, if that is not its name; empty for most series."""
+    return _names()["called"].get(series.partition(".")[2] if family == "commodity" else family, "")
+
+
 def _word(code: str) -> str:
     """A part of a key as a word; countries (`ZA`) and abbreviations without a vowel (`HRW`) stay."""
     return code if len(code) == 2 or _VOWELS.isdisjoint(code) else code.lower()

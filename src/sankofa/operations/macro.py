@@ -20,7 +20,6 @@ from sankofa.edition.read.macro import (
     read_one_series,
     read_series,
 )
-from sankofa.edition.read.search import series_named
 from sankofa.edition.read.series_catalogue import (
     CATALOGUE_ORDER,
     RELEASE_ORDER,
@@ -29,6 +28,7 @@ from sankofa.edition.read.series_catalogue import (
     entry_count,
     release_behind,
     release_rows,
+    series_asked,
 )
 from sankofa.model.catalogue_rows import CrossRateRow, SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.days import FOREVER
@@ -208,10 +208,13 @@ async def list_series(
     Ordered by series, frequency and country. An annual indicator has one row for each country, with frequency
     `annual`, dates at the ends of its first and last year, and no vintages, because its tables have no
     evidenced release day. `q` keeps series with all its words in key or name; words may be incomplete.
+    A word may also name the country of the series: `nigerian inflation`.
     """
     words = code_words(q) if q is not None else []
     page = await first_page(call, "series", country, None if q is None else tuple(words), cursor=cursor)
-    spans = [(0, entry_count(page.edition))] if q is None else await series_named(page.edition, words)
+    spans = [(0, entry_count(page.edition))]
+    if q is not None:
+        spans = await series_asked(page.edition, words, country)
     first = await page.position(entry_behind)
     slices, count, last = await catalogue_page(page.edition, spans, country, first, call.grant.rows(limit))
     following = None if last is None else (last,)

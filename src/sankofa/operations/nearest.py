@@ -13,8 +13,15 @@ from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import ENTITIES, ID_TYPES, ORGANISATIONS, RELATIONS
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.search import Hit, NameQuery, codes_sharing_words, search_code, search_symbol
-from sankofa.edition.read.series_catalogue import columns_of_series
+from sankofa.edition.read.search import (
+    Hit,
+    NameQuery,
+    codes_sharing_words,
+    search_code,
+    search_symbol,
+    series_named,
+)
+from sankofa.edition.read.series_catalogue import CATALOGUE_ORDER, columns_of_series, entry_on
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
@@ -27,7 +34,8 @@ from sankofa.operations.service import Service
 ID_PARAMETER: Final = "service_id"
 _ID_PARAMETERS: Final = (ID_PARAMETER, "entity_id")
 _ISSUED: Final = re.compile(r"DC[0-9A-Fa-f]{24}\Z")
-_TWO_CURRENCIES: Final = re.compile(r"([A-Z]{3})[._:-]?([A-Z]{3})\Z")
+_SERIES: Final = "series"
+_TWO_CURRENCIES: Final = re.compile(r"([A-Z]{3})[ ._:/-]?([A-Z]{3})\Z")
 _MOST: Final = 5
 _LONGEST: Final = 64
 MacroCode = Literal["series", "indicator"]
@@ -76,18 +84,27 @@ async def explained_id(
     texts: Mapping[str, object],
     lock: date | None = None,
 ) -> InvalidParameter | NotFound:
-    """The error for a malformed service_id. For another kind of identifier it names the service_id."""
-    parameter = problem.parameter if isinstance(problem, InvalidParameter) else ID_PARAMETER
+    """The error for a malformed service_id or series key.
+
+    For another kind of identifier it names the service_id; for two currencies, their exchange rates.
+    """
+    in_path = (one.name for one in operation.parameters.values() if one.in_path)
+    parameter = problem.parameter if isinstance(problem, InvalidParameter) else next(in_path, ID_PARAMETER)
     text = texts.get(parameter)
-    if parameter not in _ID_PARAMETERS or parameter not in operation.parameters or not isinstance(text, str):
+    hinted = (*_ID_PARAMETERS, _SERIES)
+    if parameter not in hinted or parameter not in operation.parameters or not isinstance(text, str):
         return problem
     try:
         edition = service.edition.get()
     except StoreUnavailable:
         return problem
     edition = edition if lock is None else DayView(edition, lock)
-    call = Call(edition, grant, lock or service.today(), service.cursors, service.edition.for_cursor)
-    hint = await service_id_hint(call, text)
+    if parameter == _SERIES:
+        rates = ", ".join(await exchange_rates(edition, text.upper()))
+        hint = f"{printable(text)} is the exchange rate {rates}: ask for that key" if rates else ""
+    else:
+        call = Call(edition, grant, lock or service.today(), service.cursors, service.edition.for_cursor)
+        hint = await service_id_hint(call, text)
     return InvalidParameter(parameter, hint) if hint else problem
 
 
@@ -154,12 +171,23 @@ async def nearest_codes(edition: Edition, text: str) -> list[str]:
     """The series and indicators closest to a code; for an exchange rate (FX.USD.NGN, USDNGN), its rates
     first."""
     text = text.upper()
-    bare = _TWO_CURRENCIES.match(text)
-    pair = currency_pair(f"FX.{bare[1]}.{bare[2]}" if bare else text)
-    rates = [f"FX.{pair[0]}.{pair[1]}", f"FX.{pair[1]}.{pair[0]}"] if pair else []
-    first = [rate for rate in rates if rate != text and await kinds_of_code(edition, rate)]
+    first = [rate for rate in await exchange_rates(edition, text) if rate != text]
     codes = await codes_sharing_words(edition, code_words(text))
     return list(dict.fromkeys(first + get_close_matches(text, codes, _MOST, 0.5)))[:_MOST]
+
+
+async def exchange_rates(edition: Edition, text: str) -> list[str]:
+    """The keys of the rates between two currencies (FX.USD.NGN, USD/NGN, USDNGN), the asked pair first."""
+    bare = _TWO_CURRENCIES.match(text)
+    pair = currency_pair(f"FX.{bare[1]}.{bare[2]}" if bare else text)
+    if pair is None:
+        return []
+    keys = []
+    for first, _ in await series_named(edition, [code.lower() for code in pair]):
+        if (row := await entry_on(edition, first)) is not None:
+            keys.append(str(CATALOGUE_ORDER.key_of(row)[0]))
+    rates = [(own != pair, key) for key in keys if (own := currency_pair(key)) in (pair, pair[::-1])]
+    return [key for _, key in sorted(rates)]
 
 
 async def nearest_series(

@@ -23,7 +23,7 @@ from sankofa.edition.read.series_catalogue import (
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import BoundedCache
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
-from sankofa.model.countries import country_in, subject_words
+from sankofa.model.countries import country_and_subject
 from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
@@ -74,9 +74,7 @@ async def search(
     page = await first_page(call, "search", q, country, type, as_of=as_of, dated=True, cursor=cursor)
     call = replace(call, edition=page.edition, today=page.day)
     most = call.grant.rows(limit)
-    place, macro_words = country_in(code_words(q))
-    if not macro_words or country not in (None, place):
-        place, macro_words = country, subject_words(code_words(q))
+    place, macro_words = country_and_subject(code_words(q), country)
 
     async def ranked(most: int) -> tuple[list[Hit], bool]:
         return await _everything(call, q, country, type, place, macro_words, most)

@@ -144,15 +144,12 @@ class RestApp:
         return await self._open_page(route, exchange.scope, head)
 
     def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute | OpenPage:
-        prefix, _, identifier = path.rpartition("/")
-        if b"%2" in raw:  # an encoded slash belongs to the identifier
-            before, _, last = raw.rpartition(b"/")
-            prefix, identifier = unquote(before), unquote(last)
-        under = self._under.get((prefix + "/", ""))
+        # an encoded slash belongs to the identifier
+        parts = [*map(unquote, raw.rsplit(b"/", 2))] if b"%2" in raw else path.rsplit("/", 2)
+        head, middle, last = ["", *parts][-3:]
+        under, identifier = self._under.get((f"{head}/{middle}/", "")), last
         if under is None:
-            behind = f"/{identifier}"
-            prefix, _, identifier = prefix.rpartition("/")
-            under = self._under.get((prefix + "/", behind))
+            under, identifier = self._under.get((f"{head}/", f"/{last}")), middle
         if under is None or not identifier:
             if is_of_log(path):
                 return OpenPage(partial(answer_log, self._service, path))

@@ -30,9 +30,11 @@ from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.macro import SeriesObservation, column_summaries, read_observations, read_series
+from sankofa.edition.read.search import series_named
 from sankofa.edition.read.seek import find, last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
+from sankofa.model.countries import country_and_subject
 from sankofa.model.provenance import source_of_ref
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
@@ -76,6 +78,23 @@ def entry_of(own: Sequence[int], first: int, end: int, known: Known | None) -> i
         if known is None or known(own[at]):
             return own[at]
     return None
+
+
+async def series_asked(edition: Edition, query_words: list[str], country: str | None) -> list[Span]:
+    """The catalogue entries with every word, and those of a country that words name with all others."""
+    spans = await series_named(edition, query_words)
+    place, subject = country_and_subject(query_words, country)
+    if place is None or subject == query_words:
+        return spans
+    own = await country_entries(edition, place)
+    spans += _neighbours(await series_named(edition, subject), own, 0)
+    joined: list[Span] = []
+    for first, end in sorted(spans):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        else:
+            joined.append((first, end))
+    return joined
 
 
 async def entries_on(edition: Edition) -> Known | None:

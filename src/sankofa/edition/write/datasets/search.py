@@ -20,7 +20,7 @@ from sankofa.edition.write.datasets.macro_series import CatalogueEntry, SeriesIn
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import ordinal
 from sankofa.model.identifiers import stored_identifier
-from sankofa.model.observations import also_called
+from sankofa.model.observations import also_called, usual_name
 from sankofa.model.text import code_words, neighbourhood, words
 
 _write = msgspec.msgpack.Encoder().encode
@@ -145,12 +145,13 @@ def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[keys.
     for _, own in _items(catalogue.result):
         code = own[0].series
         names = tuple(dict.fromkeys(filter(None, (entry.name for entry in own)))) or (code,)
-        also = also_called(own[0].series_type)
+        also, usual = also_called(own[0].series_type), usual_name(code, own[0].series_type)
+        named = [tuple(dict.fromkeys(code_words(f"{name} {code} {also}"))) for name in names]
         yield keys.SearchRecord(
             code,
             None,
-            names,
-            tuple(tuple(dict.fromkeys(code_words(f"{name} {code} {also}"))) for name in names),
+            (*names, usual) if usual else names,
+            (*named, tuple(code_words(usual))) if usual else tuple(named),
             (f":{code}",),
             "indicator" if own[0].is_indicator else "series",
         )
