@@ -426,6 +426,21 @@ def _without_places(rows: list[Json]) -> list[Json]:
 
 
 @pytest.mark.rule("FLAG-2")
+def test_a_country_without_new_releases_keeps_its_flags(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.ingest("portal-za", "za.json", package(*OTHERS))
+    desk.publish()
+    desk.ingest("portal-ke", "ke.json", package(FOREIGN))
+    desk.publish()
+    with desk.serve() as asked:
+        for process, country in (("n3", "ZA"), ("ke", "KE")):
+            rows = asked.get("/v1/flags", ocid=f"ocds-test-{process}")["data"]
+            assert {row["country"] for row in rows} == {country}
+            assert {row["indicator"] for row in rows} == {*ALL}
+        assert ("R036", "process", "ocds-test-n3") in _flagged(asked, country="ZA")
+
+
+@pytest.mark.rule("FLAG-2")
 def test_pages_show_indicators_and_lead_from_a_process_to_its_parties_and_back(market: PaidCaller) -> None:
     process = market.server.http.get("/tender/ZA/ocds-test-short").text
     assert "R028 Identical bid prices" in process

@@ -13,6 +13,7 @@ threshold that moves every day adds nothing to the records.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -286,7 +287,12 @@ def _pair_on(triples: list[int], day: int) -> tuple[int, int]:
 
 def spellings(*texts: str | None) -> frozenset[str]:
     """The texts that a filter is compared with: names and identifiers, in any case."""
-    return frozenset(one_line(text).casefold() for text in texts if text)
+    return frozenset([_spelling(text) for text in texts if text])
+
+
+@lru_cache(maxsize=16_384)
+def _spelling(text: str) -> str:
+    return one_line(text).casefold()
 
 
 PartyNames = dict[str, tuple[str | None, str | None]]

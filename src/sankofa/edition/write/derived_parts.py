@@ -18,9 +18,11 @@ Each process reads the facts of its issuers through its own connection and sends
 reads the same rows as the build, even during an ingest (`ledger.generations.CaptureFilter`).
 """
 
+import os
 import pickle  # nosec B403
 import sys
 import weakref
+from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, nullcontext
@@ -376,12 +378,27 @@ class CountryFlags:
     ) -> None:
         self._tenders = tenders
         self._captures = captures
+        self._states = TemporaryFile()  # noqa: SIM115 - closed with this object
+        weakref.finalize(self, self._states.close)
+        self._sizes: dict[str, tuple[int, array[int]]] = {}
+        """The start of a country's processes in the file, and the size of each."""
         self._cache = RecordFile(path)
         self._cache.fill(self._anew())
 
     def read(self, country: str, field: str) -> Any:
         """A field of `FlagSteps`."""
         return _FLAG_FIELDS[field](self._cache.read(country, field))
+
+    def processes(self, country: str) -> Iterator[bytes]:
+        """Its processes in the order of their ocids, as JSON (`ProcessReleases`); compiled once."""
+        if country not in self._sizes:
+            for process in processes(self._tenders, country, self._captures):
+                yield msgspec.json.encode(process)
+            return
+        start, sizes = self._sizes[country]
+        for size in sizes:
+            yield os.pread(self._states.fileno(), size, start)
+            start += size
 
     def quarters(self, country: str) -> dict[int, FlagCounts]:
         """Counts on the last day of each quarter with a release."""
@@ -392,8 +409,12 @@ class CountryFlags:
             key = self._key(country)
             if not self._cache.carry(country, key):
                 sweep = FlagSweep()
+                sizes = array("q")
                 for process in processes(self._tenders, country, self._captures):
                     sweep.add(process)
+                    sizes.append(self._states.write(msgspec.json.encode(process)))
+                self._states.flush()
+                self._sizes[country] = self._states.tell() - sum(sizes), sizes
                 fields = sweep.close()._asdict()
                 yield country, key, pack_record({name: _write(own) for name, own in fields.items()})
 

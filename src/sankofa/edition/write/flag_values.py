@@ -108,18 +108,18 @@ class _Quartiles:
 
 
 class Least:
-    """The least of a number for each day, over any days."""
+    """The least of a number for each day, over any days. Prepared for the spans that are asked for."""
 
     def __init__(self, days: Sequence[int], numbers: list[float]) -> None:
         self._days = days
         self._rows = [numbers]
-        while 1 << len(self._rows) <= len(numbers):
-            row, half = self._rows[-1], 1 << (len(self._rows) - 1)
-            self._rows.append([min(one, other) for one, other in zip(row, row[half:], strict=False)])
 
     def __call__(self, first: int, until: int) -> float:
         start, end = bisect_left(self._days, first), bisect_left(self._days, until)
         level = (end - start).bit_length() - 1
+        while level >= len(self._rows):
+            row, half = self._rows[-1], 1 << (len(self._rows) - 1)
+            self._rows.append(list(map(min, row, row[half:])))
         return min(self._rows[level][start], self._rows[level][end - (1 << level)])
 
 

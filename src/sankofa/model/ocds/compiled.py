@@ -43,6 +43,7 @@ _FOLLOWED: Final = {
     ("awards", "status"): "status",
     ("contracts", "status"): "status",
 }
+_FOLLOWED_NAMES: Final = frozenset(fields[-1] for fields in _FOLLOWED)
 _NEVER: Final = object()
 _Items = dict[tuple[object, ...], tuple[dict[str, Json], str]]
 """The objects in lists by path, each with its JSON pointer."""
@@ -168,6 +169,8 @@ class Process:
             self._flatten(item, earlier, (*path, step), rule, named)
 
     def _follow(self, path: Path, old: Json, new: Json, by: SetBy, awards: dict[Path, None]) -> None:
+        if path[-1] not in _FOLLOWED_NAMES and not (path[0] == "awards" and "suppliers" in path):
+            return
         fields = tuple(part for part in path if type(part) is not _Item)
         if field := _FOLLOWED.get(fields):
             if path in self._had:

@@ -80,9 +80,9 @@ def _no_contract_document(facts: ProcessFacts) -> Facts:
 
 
 def _period(facts: ProcessFacts, days: float | None, reason: str, **inputs: Any) -> Facts:
-    method = _method(facts)
     if days is None:
         return reason
+    method = _method(facts)
     return [Measured(method, days, {**inputs, "days": days, "procurement_method": method or None})]
 
 
@@ -141,11 +141,11 @@ _NO_CATEGORY: Final = "Its items are not all of one published category."
 
 
 def _tender_value(facts: ProcessFacts) -> Facts:
-    tender, category = tender_of(facts), category_of(facts)
+    tender = tender_of(facts)
     amount = amount_of(tender.value)
     if amount is None or not tender.value:
         return "The value of the tender is not published."
-    if not category:
+    if not (category := category_of(facts)):
         return _NO_CATEGORY
     method, currency = _method(facts), str(tender.value.currency)
     inputs = {"currency": currency, "category": category, "procurement_method": method or None}
@@ -173,13 +173,13 @@ def _line_items(facts: ProcessFacts) -> Facts:
 
 
 def _bidders(facts: ProcessFacts) -> Facts:
-    tender, category = tender_of(facts), category_of(facts)
+    tender = tender_of(facts)
     number = tender.number_of_tenderers
     if tender.procurement_method not in COMPETITIVE:
         return "The procedure is not published as open or selective."
     if number is None or isinstance(number, UnsetType):
         return "The number of tenderers is not published."
-    if not category:
+    if not (category := category_of(facts)):
         return _NO_CATEGORY
     return [Measured(category, float(number), {"number_of_tenderers": number, "category": category})]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
@@ -265,6 +266,7 @@ def only_supplier(facts: ProcessFacts) -> tuple[str, str]:
     return ids_of(suppliers)[0], ""
 
 
+@lru_cache(maxsize=16_384)
 def instant_of(text: str | UnsetType | None) -> datetime | None:
     """An instant in the form of RFC 3339."""
     try:
@@ -296,7 +298,7 @@ def both_amounts(
 
 
 def days_between(start: Text, end: Text) -> float | None:
-    first, last = instant_of(start), instant_of(end)
+    first, last = (instant_of(start), instant_of(end)) if start and end else (None, None)
     return None if first is None or last is None else (last - first).total_seconds() / 86_400
 
 

@@ -373,15 +373,18 @@ def flag_facts(body: str, service_id_of: Callable[[str], str | None]) -> FlagFac
 
 def day_states(releases: Sequence[ReleaseFacts]) -> list[ReleaseFacts]:
     """The last release of each day, oldest first, with the facts that all releases up to it add up to."""
-    if len(releases) == 1 and _is_compiled(read_facts(releases[0].facts)):
-        return list(releases)
+    states: list[ReleaseFacts] = []
+    is_last = len(releases) == 1
+    if (is_last or releases[1].day != releases[0].day) and _is_compiled(read_facts(releases[0].facts)):
+        states.append(releases[0])
+        if is_last:
+            return states
     adding = Process()
     service_ids: dict[str, str] = {}
-    states: list[ReleaseFacts] = []
     for at, release in enumerate(releases, 1):
         adding.add(decode(release.facts), _NOBODY)
         service_ids = service_ids | release.service_ids
-        if at == len(releases) or releases[at].day != release.day:
+        if (at == len(releases) or releases[at].day != release.day) and not (states and at == 1):
             facts = encode(msgspec.convert(adding.compiled().release, ProcessFacts))
             states.append(replace(release, facts=msgspec.Raw(facts), service_ids=service_ids))
     return states

@@ -32,7 +32,6 @@ from sankofa.derive.tenders import (
     amount_of,
     awards,
     awards_won,
-    processes,
 )
 from sankofa.edition.format import keys
 from sankofa.edition.format.flag_steps import (
@@ -355,8 +354,7 @@ _index: Final = partial(dataset, row=None, needs=(keys.TENDERS,), reads=(), part
 @dataset(keys.PROCESS_FACTS, None, needs=(keys.TENDERS,), reads=())
 def process_facts(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
-        known = processes(context.tenders, country, context.captures)
-        yield KeyRows(country, (Entry(msgspec.json.encode(process)) for process in known))
+        yield KeyRows(country, (Entry(process) for process in context.flags.processes(country)))
 
 
 @_index(FLAG_DAYS)
