@@ -10,7 +10,8 @@ pass all others to stdnum; a test compares the two.
 import hashlib
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -248,6 +249,19 @@ def lookup_key_of_text(id_type: str, text: str) -> str:
             raise ValueError("expected EXCHANGE:TICKER, e.g. JSE:NPN")
         value = f"{exchange(code)}:{symbol}"
     return f"{id_type}:{value}"
+
+
+_LENGTHS: Final = {"lei": 20, "isin": 12, "figi": 12}
+"""The length of identifiers by type; a text of another length is none of them."""
+
+
+def lookup_keys_of_text(id_types: Iterable[str], text: str) -> Iterator[tuple[str, str]]:
+    """The types that a typed text may be an identifier of, each with its lookup key."""
+    size = len("".join(text.replace("-", "").split()))
+    for id_type in id_types:
+        if _LENGTHS.get(id_type, size) == size and (id_type != "ticker" or ":" in text):
+            with suppress(ValueError):
+                yield id_type, lookup_key_of_text(id_type, text)
 
 
 def cik(value: str | int) -> Identifier:

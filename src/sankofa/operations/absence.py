@@ -32,7 +32,15 @@ from sankofa.model.provenance import FUND, MACRO, TENDER
 from sankofa.model.text import code_words
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Call, Operation
-from sankofa.operations.nearest import kinds_of_code, line_items_meant, nearest_codes, predecessors, relations
+from sankofa.operations.nearest import (
+    kinds_of_code,
+    line_items_meant,
+    nearest_codes,
+    predecessors,
+    relations,
+    series_can_be_found,
+    words_to_find,
+)
 
 _ORGANISATION_OPERATIONS: Final = {
     "get_fundamentals": "fundamentals",
@@ -354,6 +362,8 @@ class _Question:
             "/v1/series": "Series by words of their key or name.",
             "/v1/tenders": "Tenders by words of their title and description.",
         }
+        if not await series_can_be_found(self._edition, words):
+            del elsewhere["/v1/series"]
         others = [
             self._try(why, path, country=self.country, **{"query" if "tend" in path else "q": words})
             for path, why in elsewhere.items()
@@ -362,13 +372,16 @@ class _Question:
         detail = "Nothing has these words; try fewer or others. Legal forms (Ltd, SA) are not searched."
         several = sorted(
             {word for word in words.split() if len(word) > _SHORT}, key=lambda word: (-len(word), word)
-        )
+        )[:3]
+        if self.operation.path == "/v1/search":
+            findable = await words_to_find(self._edition, words, self.country)
+            several = [word for word in several if word in findable]
         if len(words.split()) > 1:
             parameter = "q" if "q" in self._arguments else "query"
-            others += [self._try(f"`{word}` alone.", **{parameter: word}) for word in several[:3]]
+            others += [self._try(f"`{word}` alone.", **{parameter: word}) for word in several]
             if "buyer_query" in self.operation.parameters:
                 others += [
-                    self._try(f"Buyers named {word}.", query=None, buyer_query=word) for word in several[:3]
+                    self._try(f"Buyers named {word}.", query=None, buyer_query=word) for word in several
                 ]
         country = self.country or country_in(code_words(words))[0]
         if country and (self.operation.path or "/v1/search") == "/v1/search":

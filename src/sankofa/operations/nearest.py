@@ -10,8 +10,8 @@ from urllib.parse import quote
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.keys import ENTITIES, ID_TYPES, ORGANISATIONS, RELATIONS
-from sankofa.edition.read.day_view import DayView
+from sankofa.edition.format.keys import ENTITIES, ID_TYPES, MACRO_ITEMS, ORGANISATIONS, RELATIONS, code_key
+from sankofa.edition.read.day_view import ID_LENGTH, DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import (
     Hit,
@@ -21,9 +21,11 @@ from sankofa.edition.read.search import (
     search_symbol,
     series_named,
 )
+from sankofa.edition.read.search_words import known_meanings, postings_of
 from sankofa.edition.read.series_catalogue import CATALOGUE_ORDER, columns_of_series, entry_on
+from sankofa.model.countries import country_and_subject, subject_words
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
-from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
+from sankofa.model.identifiers import FREE_ID_TYPES, lookup_keys_of_text
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import currency_pair
 from sankofa.model.rows import Predecessor, RelationRow
@@ -133,11 +135,7 @@ def _listed(hits: Iterable[Hit]) -> str:
 
 async def identified(call: Call, text: str, id_types: Iterable[str], most: int = _MOST) -> list[Identified]:
     """The first organisations with this identifier. Kinds are tried in order until one matches."""
-    for id_type in id_types:
-        try:
-            key = lookup_key_of_text(id_type, text)
-        except ValueError:
-            continue
+    for _, key in lookup_keys_of_text(id_types, text):
         selection = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=most)
         if selection is not None and selection.count:
             return _matches(b"[%b]" % selection.rows)
@@ -148,6 +146,35 @@ async def having_name(call: Call, text: str, most: int) -> list[Hit]:
     """The organisations with exactly this name."""
     hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(most, forgiving=False)
     return [hit for hit in hits if words(hit.matched_value) == words(text)]
+
+
+async def words_to_find(edition: Edition, text: str, country: str | None) -> set[str]:
+    """The words of a text for which a search alone may find something: known ones, identifiers and codes."""
+    named = await NameQuery(edition, ORGANISATIONS, words(text), country).meanings(forgiving=True)
+    items = NameQuery(edition, MACRO_ITEMS, subject_words(code_words(text)), None)
+    also = await items.meanings(forgiving=True)
+    unknown = {word for word in named.keys() & also if not (named[word].words or also[word].words)}
+    every = text.split()
+    return {word for word in every if word.lower() not in unknown or await _is_code(edition, word.upper())}
+
+
+async def _is_code(edition: Edition, text: str) -> bool:
+    if ":" in text or len(text) == ID_LENGTH:
+        return True
+    for index in (ORGANISATIONS, MACRO_ITEMS):
+        if (await postings_of(edition, index, code_key(text))).numbers:
+            return True
+    for _, key in lookup_keys_of_text(ID_TYPES, text):
+        if await edition.holds("identifier", key):
+            return True
+    return False
+
+
+async def series_can_be_found(edition: Edition, text: str) -> bool:
+    """Whether every word of a text is known in a series or names its country."""
+    _, subject = country_and_subject(code_words(text), None)
+    meanings = [await known_meanings(edition, MACRO_ITEMS, word, "", True) for word in subject]
+    return all(meant.words for meant in meanings)
 
 
 async def kinds_of_code(edition: Edition, code: str) -> set[str]:

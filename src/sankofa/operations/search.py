@@ -24,7 +24,7 @@ from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import BoundedCache
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
 from sankofa.model.countries import country_and_subject
-from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
+from sankofa.model.identifiers import FREE_ID_TYPES, lookup_keys_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
 from sankofa.model.text import code_words, words
@@ -39,8 +39,6 @@ _LARGEST_ROW_KEPT: Final = 1024
 """Recently found organisation rows to keep: at most 16 MB, usually 8 MB."""
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
 _NAMES: Final = ("legal_name", "other_name")
-_LENGTHS: Final = {"lei": 20, "isin": 12, "figi": 12}
-"""The length of identifiers by kind; a text of another length is not looked up."""
 _ID_LENGTH: Final = 26
 _MOST_IDENTIFIED: Final = 20
 
@@ -109,7 +107,7 @@ async def _everything(
     for forgiving in (False, True) if type is None else (True,):
         if type in (None, ORGANISATION):
             hits, more = await _organisations(organisations, identified, most, forgiving=forgiving)
-        if type != ORGANISATION and items.records:
+        if type != ORGANISATION and (coded or await items.is_known(forgiving=forgiving)):
             macro, others = await _macro_items(call, items, coded, place, type, most, forgiving=forgiving)
         if hits or macro:
             break
@@ -233,13 +231,7 @@ async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
     """Organisations with the query as an identifier, of any kind that the tier may use."""
     hits: list[Hit] = []
     plain = "".join(query.replace("-", "").split())
-    for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
-        if len(plain) != _LENGTHS.get(id_type, len(plain)) or (id_type == "ticker" and ":" not in query):
-            continue
-        try:
-            key = lookup_key_of_text(id_type, query)
-        except ValueError:
-            continue
+    for _, key in lookup_keys_of_text(FREE_ID_TYPES if call.grant.sample else ID_TYPES, query):
         if rows := await _rows_seen(call, "identifier", key, _MOST_IDENTIFIED):
             hits += [Hit(1.0, one.service_id, one.id_type, one.id_value) for one in _matches(b"[%b]" % rows)]
     hits += await search_symbol(call.edition, query)

@@ -204,10 +204,13 @@ class NameQuery:
         self.records = int(edition.manifest.get("indexes", {}).get(index.records, 1))
         """Number of records in the index."""
         self._known: dict[str, Meanings] | None = None
+        self._meanings: dict[str, Meanings] | None = None
         self._results: dict[tuple[int, str | None], tuple[list[Hit], bool]] = {}
 
     async def meanings(self, *, forgiving: bool) -> dict[str, Meanings]:
         """Known words for each typed word. Misspellings count if `forgiving`, or if another word is known."""
+        if self._meanings is not None:
+            return self._meanings
         edition, index, scope = self._edition, self._index, self._scope
         if not self.records:
             return {}
@@ -218,10 +221,15 @@ class NameQuery:
             }
         if not (forgiving or any(known.words for known in self._known.values())):
             return {}
-        return {
+        self._meanings = {
             word: known if known.words else await misspelt_meanings(edition, index, word, scope, False)
             for word, known in self._known.items()
         }
+        return self._meanings
+
+    async def is_known(self, *, forgiving: bool) -> bool:
+        """Whether any word is known."""
+        return any(meant.words for meant in (await self.meanings(forgiving=forgiving)).values())
 
     async def search(
         self,

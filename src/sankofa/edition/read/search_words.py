@@ -126,6 +126,7 @@ class Meanings:
         return None
 
 
+UNKNOWN: Final = Meanings([])
 _Read = Callable[[Edition, SearchIndex, str, str, bool], Awaitable[list[Meaning]]]
 _ReadCached = Callable[[Edition, SearchIndex, str, str, bool], Awaitable[Meanings]]
 
@@ -137,9 +138,12 @@ def _cached(read: _Read) -> _ReadCached:
         cache: BoundedCache[tuple[_Read, str, str, str, bool], Meanings] = edition.cache(_CACHE, _WORDS_KEPT)
         name = read, index.words, scope, word, last
         if (meanings := cache.get(name)) is None:
-            meanings = Meanings(await read(edition, index, word, scope, last))
+            meant = await read(edition, index, word, scope, last)
+            meanings = Meanings(meant) if meant else UNKNOWN
             if meanings.in_memory <= _LARGEST_KEPT:
                 cache.put(name, meanings)
+            if not meant:  # nor is it known elsewhere in a query
+                cache.put((read, index.words, scope, word, not last), UNKNOWN)
         return meanings
 
     return cached
@@ -212,8 +216,9 @@ async def misspelt_meanings(
     buckets = int(edition.manifest.get(index.buckets, 1))
     others: set[str] = set()
     yield_points = YieldPoints(_WORDS_PER_YIELD)
-    for number in {bucket(form, buckets) for form in neighbourhood(word)}:
-        await yield_points.step(8)
+    numbers = {bucket(form, buckets) for form in neighbourhood(word)}
+    await yield_points.step(8 * len(numbers))
+    for number in numbers:
         others.update(bytes(await edition.raw(index.near, str(number)) or b"").decode().split())
     await yield_points.step(len(others))
     # A bucket also holds words that share no form.
