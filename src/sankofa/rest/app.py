@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sankofa.access.owner import LINK
 from sankofa.access.tiers import Usage
+from sankofa.model.days import iso_day
 from sankofa.model.errors import (
     InvalidParameter,
     MethodNotAllowed,
@@ -188,7 +189,9 @@ class RestApp:
         now = service.clock()
         lock = None if at is None and grant.lock is None else narrower(at, grant, now)
         today = lock or now.date()
-        base_url = exchange.site.base_url if at is None else f"{exchange.site.base_url}/at/{at}"
+        base_url = (
+            exchange.site.base_url if at is None else f"{exchange.site.base_url}/at/{iso_day(at.toordinal())}"
+        )
         path = route.requested_path
         asked_by = head.accept, head.accept_encoding, head.edition, base_url, grant.sample, grant.row_cap
         key = service.edition.id, path, query, today, lock, *asked_by

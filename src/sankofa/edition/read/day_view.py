@@ -36,7 +36,7 @@ from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.row_forms import RowForm, Sources
 from sankofa.engines.block_file import Block, BoundedCache
 from sankofa.engines.edition_reader import ALIASES
-from sankofa.model.days import FOREVER
+from sankofa.model.days import FOREVER, iso_day
 from sankofa.model.vintages import Mode
 
 ID_LENGTH: Final = 26
@@ -122,7 +122,7 @@ class DayView(Edition):
         whole = edition.whole if isinstance(edition, DayView) else edition
         self.whole: Edition = whole
         self.day = day.toordinal()
-        self.id = f"{edition.id}@{day.isoformat()}" if locked else edition.id
+        self.id = f"{edition.id}@{iso_day(self.day)}" if locked else edition.id
         self.lock = day if locked else edition.lock
         self.manifest = whole.manifest
         self._stored = whole._stored
