@@ -75,9 +75,14 @@ class TableWriter:
         self._begin_file_if_full()
         self._files[-1].write(group)
 
+    def may_end(self, coming: int = 0) -> bool:
+        """Whether a row group may end with a partition, once as many more rows are added."""
+        return self._waiting + len(self._pending) + coming >= _ENOUGH_ROWS
+
     def end_partition(self) -> None:
         """End the row group if it is large enough."""
-        self._settle()
+        if self.may_end():
+            self._settle()
         if self._waiting >= _ENOUGH_ROWS:
             self._encode(self._waiting)
 
@@ -217,10 +222,12 @@ class ParquetFiles:
             self._offer_table(writer.table.name, taken)
 
     def end_partition(self, kind: str) -> None:
-        """All rows of a partition of a dataset were offered."""
-        if kind in self._columns:
+        """All rows of a partition of a dataset were offered. Its columns wait on unless a row group may end:
+        handled together with those of other partitions, they cost less."""
+        writers = self._taking.get(kind, ())
+        if kind in self._columns and any(writer.may_end(self._waiting[kind]) for writer in writers):
             self._offer_waiting(kind)
-        for writer in self._taking.get(kind, ()):
+        for writer in writers:
             writer.end_partition()
 
     def name_sources(self, kind: str, sources: Set[str]) -> None:

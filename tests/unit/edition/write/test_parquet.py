@@ -5,12 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sankofa.edition.write import parquet
 from sankofa.edition.write.parquet_file import ParquetColumns
@@ -93,6 +96,37 @@ def test_each_file_of_a_large_table_describes_its_own_rows(tmp_path: Path, deriv
     metadata = [pq.read_metadata(tmp_path / "a" / file["name"]).metadata for file in files]
     assert [one[b"attribution"].decode() for one in metadata] == owed
     assert [one[b"license"].decode() for one in metadata] == [file["license"] for file in files]
+
+
+@given(st.lists(st.integers(0, 60), max_size=9))
+def test_a_row_group_ends_when_it_is_full_or_with_a_partition_that_half_fills_it(partitions: list[int]):
+    full, half = 40, 20
+    expected, waiting = list[int](), 0
+    for size in partitions:
+        expected += [full] * ((waiting + size) // full)
+        waiting = (waiting + size) % full
+        if waiting >= half:
+            expected.append(waiting)
+            waiting = 0
+    with (
+        TemporaryDirectory() as name,
+        ThreadPoolExecutor(1) as encoder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(parquet, "_ROWS_IN_A_BATCH", 10)
+        patch.setattr(parquet, "_ROWS_IN_A_GROUP", full)
+        patch.setattr(parquet, "_ENOUGH_ROWS", half)
+        table = Table("some", MacroSeriesRow, "AF-MACRO", "Some rows.")
+        writer = parquet.TableWriter(Path(name), table, encoder, 10_000, told(Path(name)))
+        for size in partitions:
+            for number in range(size):
+                writer.add(row(number))
+            writer.end_partition()
+        writer.flush()
+        writer.finish()
+        metadata = pq.read_metadata(Path(name) / "some.parquet")
+    sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    assert sizes == expected + [waiting] * bool(waiting)
 
 
 @pytest.mark.usefixtures("small_groups")
