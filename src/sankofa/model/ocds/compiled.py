@@ -45,8 +45,8 @@ _FOLLOWED: Final = {
 }
 _FOLLOWED_NAMES: Final = frozenset(fields[-1] for fields in _FOLLOWED)
 _NEVER: Final = object()
-_Items = dict[tuple[object, ...], tuple[dict[str, Json], str]]
-"""The objects in lists by path, each with its JSON pointer."""
+_Items = dict[tuple[Path, object], tuple[dict[str, Json], str]]
+"""The objects in lists by the path of the list and their id, each with its JSON pointer."""
 
 
 class _Item(str):
@@ -195,15 +195,18 @@ class Process:
             self._changes.append(("supplier", (*award, "suppliers"), before, served, by))
         self._supplier_names[award] = served
 
-    def compiled(self) -> CompiledRelease:
+    def compiled(self, *, evidence: bool = True) -> CompiledRelease:
+        """`evidence`: with `set_by` and `changes`, which take most of the time."""
         release: dict[str, Json] = {name: value for name, (value, _) in self._head.items()}
         set_by = {f"/{name}": by for name, (_, by) in self._head.items()}
         items: _Items = {}
         for path, value in self._values.items():
-            pointer = _put(release, items, path, value)
-            if pointer is not None and value is not None:
+            pointer = _put(release, items, path, value, points=evidence)
+            if evidence and pointer is not None and value is not None:
                 set_by[pointer] = self._set_by[path]
-        pointers = {tuple(map(str, key)): pointer for key, (_, pointer) in items.items()}
+        if not evidence:
+            return CompiledRelease(release, {}, [])
+        pointers = {tuple(map(str, (*of, own))): pointer for (of, own), (_, pointer) in items.items()}
         changes = [
             ProcessChange(field, _pointer(pointers, path), old, new, by)
             for field, path, old, new, by in self._changes
@@ -218,16 +221,18 @@ def _has_parts(value: Json) -> bool:
 
 def _put(
     release: dict[str, Json],
-    items: dict[tuple[object, ...], tuple[dict[str, Json], str]],
+    items: _Items,
     path: Path,
     value: Json,
+    *,
+    points: bool,
 ) -> str | None:
-    """Puts a value at its path. Returns its pointer, or None if another value blocks the path."""
+    """Puts a value at its path. Returns its pointer if `points`; None if another value blocks the path."""
     node: Json = release
     pointer = ""
     for end, part in enumerate(path, 1):
-        if isinstance(part, _Item):
-            key = (*path[: end - 1], part.identifier)
+        if type(part) is _Item:
+            key = path[: end - 1], part.identifier
             if key not in items:
                 if type(node) is not list:
                     return None
@@ -240,7 +245,8 @@ def _put(
             continue
         if type(node) is not dict:
             return None
-        pointer += _step(part)
+        if points:
+            pointer += _step(part)
         if part in node:
             node = node[part]
         elif end < len(path):

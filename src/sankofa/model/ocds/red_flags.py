@@ -385,7 +385,7 @@ def day_states(releases: Sequence[ReleaseFacts]) -> list[ReleaseFacts]:
         adding.add(decode(release.facts), _NOBODY)
         service_ids = service_ids | release.service_ids
         if (at == len(releases) or releases[at].day != release.day) and not (states and at == 1):
-            facts = encode(msgspec.convert(adding.compiled().release, ProcessFacts))
+            facts = encode(msgspec.convert(adding.compiled(evidence=False).release, ProcessFacts))
             states.append(replace(release, facts=msgspec.Raw(facts), service_ids=service_ids))
     return states
 
