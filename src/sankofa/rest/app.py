@@ -187,7 +187,7 @@ class RestApp:
         query, at = exchange.scope["query_string"], exchange.scope.get(AT)
         grant = await authenticate(exchange, head)
         now = service.clock()
-        lock = None if at is None and grant.lock is None else narrower(at, grant, now)
+        lock = at if grant.lock is None else narrower(at, grant, now)
         today = lock or now.date()
         base_url = (
             exchange.site.base_url if at is None else f"{exchange.site.base_url}/at/{iso_day(at.toordinal())}"

@@ -214,8 +214,7 @@ class DayView(Edition):
             if self.day < first:
                 return None
             if not changes:
-                stored = self._cached_blocks.get((ENTITIES, service_id))
-                row = stored[1] if stored is not None else await super().raw(ENTITIES, service_id)
+                row = await super().raw(ENTITIES, service_id)
                 return None if row is None else bytes(row)
         rows = self.cache("entities", _ENTITIES_KEPT)
         if (state := rows.get(service_id, _UNREAD)) is _UNREAD:
@@ -284,7 +283,7 @@ class DayView(Edition):
             return self._select_filtered(kind, key, **asked)
         if kind in _BY_ORGANISATION and ((first := self.first_days.get(key)) is None or first[0] > self.day):
             return self._select_if_known(kind, key, **asked)
-        return super().select(kind, key, **asked)
+        return Edition.select(self, kind, key, **asked)
 
     async def _select_if_known(self, kind: str, key: str, **asked: Any) -> Selection | None:
         if _ISSUED.match(key) and not await self.knows(key):
@@ -346,7 +345,11 @@ class DayView(Edition):
         return () if self.lock is not None else await super().columns(row_filter)
 
     def raw(self, kind: str, key: str) -> Coroutine[Any, Any, bytes | memoryview | None]:
-        return self.entity(key) if kind == ENTITIES else super().raw(kind, key)
+        if kind == ENTITIES:
+            first = self.first_days.get(key)
+            if first is None or first[1] or self.day < first[0]:
+                return self.entity(key)
+        return Edition.raw(self, kind, key)  # of an organisation: its row never changed
 
     async def holds(self, kind: str, key: str) -> bool:
         if kind == ENTITIES:
