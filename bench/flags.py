@@ -2,9 +2,9 @@
 
     python -m bench.flags [--releases 60000 250000]
 
-The processes are invented, with two releases, four bids and an award each. The build is what a publication
-adds for a country with a new release. A question is what the edition does for a page of 100 rows, from blocks
-in memory: no HTTP, no disk.
+The processes are invented, with two releases, four bids and an award with a value each. The build is what a
+publication adds for a country with a new release. A question is what the edition does for a page of 100 rows,
+from blocks in memory: no HTTP, no disk.
 """
 
 import argparse
@@ -148,7 +148,13 @@ def _facts(chance: random.Random, number: int) -> dict[str, Any]:
         {"id": one, "name": f"Firm {one} Ltd", "roles": ["tenderer"]} for one in dict.fromkeys(tenderers)
     ]
     period = {"startDate": "2024-01-01T00:00:00Z", "endDate": "2024-01-20T00:00:00Z"}
-    award = {"id": "a", "status": "active", "suppliers": [{"id": tenderers[0]}]}
+    award = {
+        "id": "a",
+        "status": "active",
+        "suppliers": [{"id": tenderers[0]}],
+        "date": f"2024-0{chance.randrange(1, 10)}-01T00:00:00Z",
+        "value": {"amount": chance.randrange(1_000, 9_999), "currency": "ZAR"},
+    }
     return {
         "ocid": f"ocds-{number:07}",
         "parties": [*tendering, buyer | {"roles": ["buyer"]}],
