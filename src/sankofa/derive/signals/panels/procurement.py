@@ -277,8 +277,9 @@ def red_flags(basis: Basis) -> Iterator[Observation]:
     R023, R040, R050, R052 and R053 compare pairs. R040 and R050 compare a supplier with the others of the
     same buyer (or else procuring entity) or item category; awards to several suppliers, or to one that may
     not be named, count in the whole only. R023 and R053 compare two tenderers by their valid bids, in
-    processes with at most 20 tenderers; the others are counted. The guide leaves open how much larger a
-    later purchase is (R052), and how often a winner recurs (R053): both are judged by the fence of all pairs.
+    processes with at most 20 tenderers; the others are counted. We found no
+    formula of the guide for R052 and R053: the fence of all pairs decides how much larger a later purchase
+    is, and how often the same tenderer wins.
 
     A quarter has rows if it has a release and releases of the country were captured on its last day or
     after. Ordered by country, quarter descending, then indicator.
