@@ -147,7 +147,7 @@ class RestApp:
     def _route(self, path: str, raw: bytes) -> EndpointRoute | FileRoute | OpenPage:
         # an encoded slash belongs to the identifier
         parts = [*map(unquote, raw.rsplit(b"/", 2))] if b"%2" in raw else path.rsplit("/", 2)
-        head, middle, last = ["", *parts][-3:]
+        head, middle, last = ["", "", *parts][-3:]  # the target of a tunnel has no slash
         under, identifier = self._under.get((f"{head}/{middle}/", "")), last
         if under is None:
             under, identifier = self._under.get((f"{head}/", f"/{last}")), middle
