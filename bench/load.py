@@ -83,11 +83,6 @@ class Server:
         )
         return own, mapped + shared
 
-    def peak_memory(self) -> int:
-        """The most resident bytes that one of its processes ever had."""
-        each = [Path(f"/proc/{process.pid}/status").read_text() for process in self.processes()]
-        return max(int(one.partition("VmHWM:")[2].split()[0]) * 1024 for one in each)
-
     def fetch(self, question: Question, headers: Mapping[str, str] | None = None) -> http.client.HTTPResponse:
         """One answer, to look at. The caller reads it."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=60)
