@@ -67,7 +67,7 @@ class PairSweep:
         self._awards: list[_Change] = []
         self._prices, self._wins = _Meetings(), _Meetings()
         self._numbers: dict[str, int] = {}
-        """Of the tenderers."""
+        """The number of each tenderer."""
         self.crowded: Counter[int] = Counter()
         """By day, the change in the number of processes with too many tenderers."""
 
