@@ -113,9 +113,9 @@ class WorkerProcesses:
         for worker in self._workers:
             _send(worker, job)
         tasks_left = {worker.connection: _give(worker, tasks, at_once) for worker in self._workers}
-        while (
-            busy := [connection for connection, count in tasks_left.items() if count]
-        ) and not self._failed:
+        while busy := [connection for connection, count in tasks_left.items() if count]:
+            if self._failed:
+                raise OperatorError("the publication failed, so its work in the background ended")
             ready = wait(busy)
             for worker in self._workers:
                 if worker.connection not in ready:
