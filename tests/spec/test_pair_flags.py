@@ -1,6 +1,7 @@
 """/v1/flags: the indicators about pairs of a buyer and a supplier, or of two tenderers, by hand."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,3 +161,29 @@ def test_a_recurrent_winner_among_two_who_often_bid_together(market: PaidCaller)
     assert {row["reason"] for row in early} == {"The two bid in fewer than 3 processes with one winner."}
     assert not _rows(market, "R053", as_of="2025-03-06")
     assert "R053 Co-bidding pairs" in market.server.http.get("/supplier/KE/Firm X (Pty) Ltd").text
+
+
+@pytest.mark.rule("FLAG-2", "LOCK-5")
+def test_later_releases_do_not_choose_between_pairs_with_the_same_value(tmp_path: Path) -> None:
+    """x always wins against y and against z. A later process names z before y is ever named."""
+    others = [
+        _contest(n + 1, {name * 2: price for name, price in prices.items()}, "abcd"[n] * 2)
+        | {"ocid": f"ocds-test-other{n}"}
+        for n, prices in enumerate(FOUR)
+    ]
+    both = [
+        _contest(5 + n, {"x": 100, other: 103 + n}, "x") | {"ocid": f"ocds-test-c{other}{n}"}
+        for other in "yz"
+        for n in range(3)
+    ]
+    later = _contest(20, {"k": 100, "z": 200}, "k") | {"ocid": "ocds-test-a"}
+    answers = []
+    for name, contests in (("before", []), ("after", [later])):
+        desk = Desk(tmp_path / name)
+        desk.ingest("portal-ke", "ke.json", package(*CONTESTS[:4], *others, *both, *contests))
+        desk.publish()
+        with desk.serve() as asked:
+            answers.append(asked.get("/at/2025-03-15/v1/flags", country="KE", limit=1000))
+    first, second = answers
+    assert [row["subject"] for row in first["data"] if row["indicator"] == "R053"] == ["x", "y", "z"]
+    assert first == second

@@ -9,6 +9,7 @@ Only the fields that indicators read are stored of each release (`ProcessRelease
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -214,8 +215,12 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     def pairs(self, indicator: str, party: str, steps: Sequence[PairStep]) -> Reading:
-        """One of `PAIRS` for a party: its pair that stands out with the highest value, else any pair's."""
-        readings = [self._pair(indicator, party, one) for one in steps]
+        """One of `PAIRS` for a party: its pair that stands out with the highest value, else the highest.
+
+        Later releases change the stored order of steps, so the inputs of the day decide between equals.
+        """
+        ordered = sorted(steps, key=attrgetter("inputs"))
+        readings = [self._pair(indicator, party, one) for one in ordered]
         standing = sum(bool(one.flagged) for one in readings)
         best = max(readings, key=lambda one: (one.flagged or False, one.value or 0))
         return replace(best, inputs=best.inputs | {"pairs": standing}) if best.flagged else best
