@@ -31,6 +31,7 @@ PATTERNS = {
     "metric": r"On \S+, what was the (?P<metric>\w+) of (?P<name>.+)\?",
     "series": r"As known on \S+, what was (?P<series>\S+) for (?P<date>\S+)\?",
     "tender": r"By \S+, how many releases of (?P<ocid>\S+) had been published in (?P<country>\w+)\?",
+    "name": r"On \S+, which company was known under the SEC's number (?P<cik>\d+)\?",
     "identifier": r"On \S+, how many figures of (?P<name>.+) were public\?",
 }
 
@@ -91,6 +92,10 @@ class Agent:
 
     async def _tender(self, ocid: str, country: str) -> str:
         return str(len(await self._call("search_tenders", country=country, ocid=ocid, limit=100)))
+
+    async def _name(self, cik: str) -> str | None:
+        rows = await self._call("lookup_identifier", id_type="registry", id_value=cik)
+        return rows[0]["legal_name"] if rows else None
 
     async def _identifier(self, name: str) -> str | None:
         company = await self._company(name)

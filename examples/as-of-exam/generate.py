@@ -17,7 +17,15 @@ from typing import Any
 import httpx
 
 UNKNOWN = "not known on that day"
-COUNTS = {"figure": 140, "metric": 90, "series": 120, "tender": 50, "identifier": 20, "absence": 80}
+COUNTS = {
+    "figure": 130,
+    "metric": 90,
+    "series": 120,
+    "tender": 50,
+    "name": 30,
+    "identifier": 20,
+    "absence": 60,
+}
 METRICS = ("net_margin", "revenue_growth", "return_on_equity", "debt_to_equity", "current_ratio")
 ITEMS = ("revenue", "profit", "assets", "equity", "operating_profit", "cash")
 Question = dict[str, Any]
@@ -133,6 +141,24 @@ def identifier(source: Source, chance: random.Random, issuers: list[dict[str, An
     }
 
 
+def name(source: Source, chance: random.Random, issuers: list[dict[str, Any]]) -> Question | None:
+    """Which company an identifier belonged to, a few days before or after the company was first known."""
+    issuer = chance.choice(issuers)
+    own = source.rows(f"/v1/crosswalk/{issuer['service_id']}")
+    cik = next((one["id_value"] for one in own if one["scheme"] == "US-SEC-CIK"), None)
+    if cik is None:
+        return None
+    days = chance.choice((-400, -30, -1, 0, 30))
+    day = date.fromisoformat(issuer["first_available"]) + timedelta(days=days)
+    found = source.rows("/v1/crosswalk", id_type="registry", id_value=cik, as_of=day)
+    return {
+        "kind": "name",
+        "day": str(day),
+        "question": f"On {day}, which company was known under the SEC's number {cik}?",
+        "answer": found[0]["legal_name"] if found else UNKNOWN,
+    }
+
+
 def _day(chance: random.Random, first: int, last: int) -> date:
     return date(first, 1, 1) + timedelta(days=chance.randrange((last - first) * 365))
 
@@ -157,6 +183,7 @@ def questions(source: Source) -> Iterator[Question]:
         "metric": lambda: metric(source, chance, issuers),
         "series": lambda: series(source, chance, keys),
         "tender": lambda: tender(source, chance, processes),
+        "name": lambda: name(source, chance, issuers),
         "identifier": lambda: identifier(source, chance, issuers),
         "absence": lambda: figure(source, chance, issuers, is_public=False),
     }

@@ -31,7 +31,11 @@ def is_right(answer: str, expected: str) -> bool:
     try:
         return Decimal(answer.replace(",", "")) == Decimal(expected)
     except InvalidOperation:
-        return answer.strip().rstrip(".").casefold() == expected.casefold()
+        return _plain(answer) == _plain(expected)
+
+
+def _plain(answer: str) -> str:
+    return answer.strip().rstrip(".").casefold()
 
 
 def show(total: Counter[str], right: Counter[str]) -> None:
