@@ -16,7 +16,7 @@ import msgspec
 
 from sankofa.model.text import one_line, search_form
 
-LAYOUT: Final = 22
+LAYOUT: Final = 23
 """Version of the layout. A reader refuses an edition of another version."""
 
 
@@ -51,6 +51,8 @@ ISSUERS: Final = "issuer"
 STATEMENTS: Final = "statement"
 FULL_YEARS: Final = "statement-years"
 """Statement rows of full years: the most frequent question, stored apart from the other periods."""
+OF_ISSUERS: Final = frozenset(("fundamentals", STATEMENTS, FULL_YEARS))
+"""Kinds in which only organisations with figures have a key."""
 RESTATEMENTS: Final = "restatement"
 RESTATEMENT_LISTS: Final = "restatement-list"
 SOURCES: Final = "source"

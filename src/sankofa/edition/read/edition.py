@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from sankofa.edition.format.columns import RowFilter
+from sankofa.edition.format.keys import ENTITIES, OF_ISSUERS
 from sankofa.edition.format.row_blocks import (
     RowSlice,
     between,
@@ -225,7 +226,7 @@ class Edition:
         while True:
             blocks = await reader.blocks(kind, key, skip, most, _shows_any(day, modes))
             if blocks is None:
-                return None
+                return await self._without_rows(kind, key)
             for number, block in enumerate(blocks, skip):
                 await yield_points.step()
                 if room == count:  # full: find out whether more matched
@@ -351,7 +352,7 @@ class Edition:
         kind, key, day, modes, tag = row_filter
         blocks = await reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
-            return None
+            return await self._without_rows(kind, key)
         origin = None if self.lock is None else (kind, key)
         if len(blocks) == 1:
             slices, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
@@ -365,6 +366,12 @@ class Edition:
             slices += taken_slices
             count += taken
         return Selection(slices, count, truncated=False, row_filter=row_filter, origin=origin)
+
+    async def _without_rows(self, kind: str, key: str) -> Selection | None:
+        """No rows if the kind has keys only for organisations with figures; None if there is no such key."""
+        if kind in OF_ISSUERS and await Edition.holds(self, ENTITIES, key):
+            return Selection((), 0, truncated=False)
+        return None
 
     async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
         """The stored columns of the key; none if it has few rows."""

@@ -359,8 +359,6 @@ async def core_first(
     part, *position = (int(number) for number in start or (_CORE, 0))
     rows: list[RowSlice] = []
     if part == _CORE:
-        if not await edition.holds(_KIND, key):
-            return None
         core_rows, end = await _core_rows_on(edition, question), position[0] + limit
         rows, position = await _texts(edition, key, core_rows[position[0] : end]), [0, 0]
         if end < len(core_rows):

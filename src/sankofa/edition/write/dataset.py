@@ -164,9 +164,6 @@ class PreparedRows(msgspec.Struct, frozen=True, array_like=True):
         return self.columns if self.count >= COLUMNS_FROM else []
 
 
-NO_ROWS = PreparedRows(0, [], [])
-
-
 def prepare(
     kind: str,
     shape: type[R],

@@ -35,7 +35,6 @@ from sankofa.edition.format.row_blocks import Entry, pack_pair
 from sankofa.edition.format.visibility import AS_KNOWN, KIND_MODES
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
-    NO_ROWS,
     Building,
     Input,
     KeyRows,
@@ -90,8 +89,8 @@ def _derived_rows(issuer: Issuer) -> bytes:
 @dataset(FUNDAMENTALS, FundamentalsRow, by_organisation=True)
 def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
     for entity in some:
-        part = context.issuers.part(FUNDAMENTALS, entity.service_id)
-        yield PreparedKeyRows(entity.service_id, _read(part) if part else NO_ROWS, entity.aliases)
+        if part := context.issuers.part(FUNDAMENTALS, entity.service_id):
+            yield PreparedKeyRows(entity.service_id, _read(part), entity.aliases)
 
 
 def _entries(issuer: Issuer) -> list[Entry]:
@@ -274,10 +273,8 @@ def full_years(context: BuildContext, some: Sequence[Entity]) -> Iterator[Prepar
 
 def _prepared(context: BuildContext, some: Sequence[Entity], number: int) -> Iterator[PreparedKeyRows]:
     for entity in some:
-        part = context.issuers.part(keys.STATEMENTS, entity.service_id)
-        yield PreparedKeyRows(
-            entity.service_id, _read_statements(part)[number] if part else NO_ROWS, entity.aliases
-        )
+        if part := context.issuers.part(keys.STATEMENTS, entity.service_id):
+            yield PreparedKeyRows(entity.service_id, _read_statements(part)[number], entity.aliases)
 
 
 def _statement_entries(issuer: Issuer) -> list[Entry]:
