@@ -109,6 +109,29 @@ def test_a_high_share_of_what_a_buyer_or_a_market_awards(market: PaidCaller, cod
     _is(other, "s0", False, 1 / 19, 1 / 19, awarded=100)
 
 
+@pytest.mark.rule("FLAG-1", "FLAG-3")
+def test_pairs_are_found_by_their_buyer(tmp_path: Path) -> None:
+    """s9 has a high share of what both buyers award: 10/19 of the city, 2/11 of the town from the 20th on."""
+    of_town = [_purchase(n + 50, TOWN, f"s{n}", 200 if n == 9 else 100, n + 11) for n in range(10)]
+    desk = Desk(tmp_path)
+    desk.ingest("portal-za", "za.json", package(*SHARES, *of_town))
+    desk.publish()
+    with desk.serve() as asked:
+        (of_both,) = _rows(asked, "R040")
+        _is(of_both, "s9", True, 10 / 19, 1 / 19, buyer="city", pairs=2)
+        for buyer in ("town", "bravo district municipality"):
+            (row,) = _rows(asked, "R040", buyer=buyer)
+            _is(row, "s9", True, 2 / 11, 1 / 11, buyer="town", pairs=1)
+            assert _rows(asked, "R040", buyer=buyer, supplier="firm s9 (pty) ltd") == [row]
+        assert not _rows(asked, "R040", buyer="town", supplier="s8")
+        assert not _rows(asked, "R040", buyer="town", as_of="2025-01-19")
+        (of_city,) = _rows(asked, "R040", buyer="City of Alfa", as_of="2025-01-19")
+        _is(of_city, "s9", True, 10 / 19, 1 / 19, buyer="city")
+        (own,) = _rows(asked, "R040", ocid="ocds-test-buy59", buyer="town")
+        _is(own, "s9", True, 2 / 11, 1 / 11, buyer="town")
+        assert not _rows(asked, "R040", ocid="ocds-test-buy59", buyer="city")
+
+
 @pytest.mark.rule("FLAG-2", "FLAG-3", "FLAG-5")
 def test_shares_are_compared_only_once_ten_suppliers_have_awards(market: PaidCaller) -> None:
     assert not _rows(market, "R040,R050", as_of="2025-01-09")

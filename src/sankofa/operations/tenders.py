@@ -312,7 +312,8 @@ FlagProcessParameter = Annotated[
 FlagBuyerParameter = Annotated[
     str | None,
     Text(_NAME, "Groot Sample District Municipality", longest=400),
-    "Buyer: rows about it and its processes. A whole name, service_id or id used in releases, in any case.",
+    "Buyer: rows about it, its processes and its pairs with suppliers. A whole name, service_id or id used "
+    "in releases, in any case.",
 ]
 FlagSupplierParameter = Annotated[
     str | None,

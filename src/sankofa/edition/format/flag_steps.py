@@ -12,7 +12,7 @@ threshold that moves every day adds nothing to the records.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -21,6 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sankofa.edition.format.visibility import visible
+from sankofa.model.days import FOREVER
 from sankofa.model.ocds.guide_outliers import BOUNDS, SHARES
 from sankofa.model.ocds.guide_pairs import PAIRS, PairStep
 from sankofa.model.ocds.process_facts import (
@@ -266,6 +267,12 @@ class PartyRecord(msgspec.Struct, array_like=True, gc=False):
             if visible(one.first, one.until, day)
         }
         return PartyInputs(_pair_on(self.entered, day), shares, classes, pairs)
+
+    def spellings(self, party: str) -> Iterator[tuple[int, int, frozenset[str]]]:
+        """From each day on until another, the texts that lead to it."""
+        untils = [*(day for day, *_ in self.named[1:]), FOREVER]
+        for (first, name, *_), until in zip(self.named, untils, strict=True):
+            yield first, until, spellings(party, *self.names[name])
 
     def subject_on(self, day: int) -> FlagSubject:
         """Its name on a day, and the newest release with it. Raises IndexError before the first."""

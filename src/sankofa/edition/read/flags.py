@@ -32,13 +32,13 @@ from sankofa.edition.format.flag_steps import (
 from sankofa.edition.format.flag_steps import thresholds as read_thresholds
 from sankofa.edition.format.keys import PROCESS_FACTS, filter_key
 from sankofa.edition.format.row_blocks import LONGEST_TEXT, between, row_columns
-from sankofa.edition.format.visibility import rows_visible_on
+from sankofa.edition.format.visibility import rows_visible_on, visible
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.seek import last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import Block
 from sankofa.model.ocds.flag_facts import examine
-from sankofa.model.ocds.guide_pairs import pairs_of
+from sankofa.model.ocds.guide_pairs import PAIRS, PairStep, pairs_of
 from sankofa.model.ocds.process_facts import PROCESS, TENDERER, Reading
 from sankofa.model.ocds.red_flags import ProcessReleases, Thresholds, group_key, on_day, read_facts
 
@@ -80,21 +80,29 @@ class CountryOnDay:
                     break
                 if (behind and sort_key(record) <= behind) or record.indicator < indicator:
                     continue
-                if flag := await self._flag(record):
+                if flag := await self._flag(record, parties[0]):
                     flags.append(flag)
                     if len(flags) == most:
                         return flags
         return flags
 
-    async def _flag(self, record: FlagRecord) -> Flag | None:
-        """The flag of a record that may stand out on the day, if it does."""
+    async def _flag(self, record: FlagRecord, buyer: str | None) -> Flag | None:
+        """The flag of a record that may stand out on the day, if it does; of pairs, with this buyer."""
         known = record.all_steps()
         await self._load(record.groups_on(self._day, known))
         steps = record.steps_on(self._day, self._limits, known)
+        if buyer is not None and record.indicator in PAIRS:
+            steps = [one for one in steps if isinstance(one, PairStep) and await self._is_of(one, buyer)]
         if not steps:
             return None
         party = None if record.subject_type == PROCESS else await self._party(record.subject)
         return record.flag(steps, self._day, self._limits, party)
+
+    async def _is_of(self, pair: PairStep, buyer: str) -> bool:
+        """Whether a pair is one with a buyer of this name or id on the day."""
+        own = pair.known_inputs().get("buyer", "")
+        spelt = (await self._party(own)).spellings(own)
+        return any(buyer in texts for first, until, texts in spelt if visible(first, until, self._day))
 
     async def of_process(self, ocid: str, parties: Parties) -> list[Flag]:
         """Every indicator of a process and its parties, in the same order."""
@@ -129,7 +137,12 @@ class CountryOnDay:
             if finding.subject_type != PROCESS:
                 name, service_id = names[finding.subject]
                 own = spellings(finding.subject, name, service_id)
-                spelt = (frozenset(), own) if finding.subject_type == TENDERER else (own, frozenset())
+                if finding.subject_type != TENDERER:
+                    spelt = own, frozenset()
+                elif finding.indicator in PAIRS and (buyer := finding.inputs.get("buyer")):
+                    spelt = spellings(buyer, *names[buyer]), own
+                else:
+                    spelt = frozenset(), own
             if all(asked is None or asked in texts for asked, texts in zip(parties, spelt, strict=True)):
                 flags.append(Flag(finding, FlagSubject(name, service_id, source)))
         return sorted(

@@ -29,7 +29,6 @@ from sankofa.edition.format.flag_steps import (
     encode,
     party_names,
     process_spellings,
-    spellings,
     title_of,
 )
 from sankofa.edition.write.flag_pairs import PairSweep
@@ -303,9 +302,11 @@ class FlagSweep:
             for party in sorted({*entered, *classes, *by_party, *pairs})
         }
         keys = sorted({*self._flagged, *standing})
-        self._name(parties, {subject for _, kind, subject in keys if kind != PROCESS})
+        buyers = {key: _with_buyers(steps) for key, steps in standing_pairs.items()}
+        named = {subject for _, kind, subject in keys if kind != PROCESS}
+        self._name(parties, named.union(buyer for own in buyers.values() for _, buyer in own))
         records = [(key, self._steps(key, standing)) for key in keys]
-        filters = self._filters(keys, parties)
+        filters = self._filters(keys, parties, buyers)
         untils = [*days[1:], FOREVER]
         return FlagSteps(
             [(first, until, encode(one)) for first, until, one in zip(days, untils, limits, strict=True)],
@@ -446,7 +447,10 @@ class FlagSweep:
             record.names, record.origins = [names[name] for name in own], list(origins)
 
     def _filters(
-        self, keys: list[FlagKey], parties: dict[str, PartyRecord]
+        self,
+        keys: list[FlagKey],
+        parties: dict[str, PartyRecord],
+        buyers: Mapping[FlagKey, list[tuple[PairStep, str]]],
     ) -> dict[tuple[str, str], "array[int]"]:
         """By field and text, the numbers of the records about a party and the days on which each is."""
         lists: defaultdict[tuple[str, str], array[int]] = defaultdict(lambda: array("i"))
@@ -467,12 +471,19 @@ class FlagSweep:
                     add("buyer", self._states[state].buyers, number, *span)
                     add("supplier", self._states[state].suppliers, number, *span)
                 continue
-            record = parties[subject]
-            untils = [*(day for day, *_ in record.named[1:]), FOREVER]
-            for (first, name, *_), until in zip(record.named, untils, strict=True):
-                field = "supplier" if kind == TENDERER else "buyer"
-                add(field, spellings(subject, *record.names[name]), number, first, until)
+            field = "supplier" if kind == TENDERER else "buyer"
+            for first, until, texts in parties[subject].spellings(subject):
+                add(field, texts, number, first, until)
+            for step, buyer in buyers.get(keys[number], ()):
+                for first, until, texts in parties[buyer].spellings(buyer):
+                    if (since := max(first, step.first)) < (end := min(until, step.until)):
+                        add("buyer", texts, number, since, end)
         return lists
+
+
+def _with_buyers(steps: Iterable[PairStep]) -> list[tuple[PairStep, str]]:
+    """The pairs of a supplier with a buyer, with the buyer's id."""
+    return [(step, buyer) for step in steps if (buyer := step.known_inputs().get("buyer"))]
 
 
 def _served(inputs: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ at most `MOST_RIVALS` of them, so that the work grows with the bids; the others 
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -120,6 +120,10 @@ class PairStep(msgspec.Struct, array_like=True, gc=False):
     """The buyer and currency, or category and currency, that it is compared within; empty for the country."""
     inputs: bytes
     """As MessagePack: few are served."""
+
+    def known_inputs(self) -> dict[str, Any]:
+        known: dict[str, Any] = msgspec.msgpack.decode(self.inputs)
+        return known
 
 
 def units(amount: float) -> float:

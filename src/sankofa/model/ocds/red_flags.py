@@ -227,7 +227,7 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def _pair(self, indicator: str, party: str, step: PairStep) -> Reading:
         names, fences = PAIRS[indicator], self.groups.get(group_key(indicator, step.group))
-        inputs: dict[str, Any] = msgspec.msgpack.decode(step.inputs)
+        inputs = step.known_inputs()
         if fences is None:
             return Reading(indicator, TENDERER, party, None, inputs=inputs, reason=names.reason)
         whole = 1.0
