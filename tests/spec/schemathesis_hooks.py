@@ -38,6 +38,7 @@ PAGED = {
         "status": "complete",
         "min_value": "1",
         "buyer_query": "district",
+        "supplier_query": "civils",
         "method": "open",
         "limit": "2",
     },
@@ -225,6 +226,8 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
             narrowing.append(("min_value", str(Decimal(str(query["min_value"])))))
         if "buyer_query" in query:
             narrowing.append(("buyer_query", str(query["buyer_query"])))
+        if "supplier_query" in query:
+            narrowing.append(("supplier_query", str(query["supplier_query"])))
         return filters_digest(("tenders", country_code, day, words, *process, *narrowing)).encode() in inside
 
     def text_of(name: str) -> str | None:

@@ -100,6 +100,7 @@ FILTERS: dict[str, list[tuple[str, Callable[[Json], bool]]]] = {
         ),
     ],
     "buyer_query": [("thornveld CITY", lambda row: row["buyer_name"] == CITY["name"])],
+    "supplier_query": [("PTY thornveld roads", lambda row: "thornveld roads (pty) ltd" in _suppliers(row))],
     "query": [("road 1", lambda row: "Road 1" in row["title"])],
 }
 CASES = [(name, value, passes) for name, cases in FILTERS.items() for value, passes in cases]

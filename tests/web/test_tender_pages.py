@@ -208,6 +208,10 @@ def test_tenders_are_listed_by_buyer_and_those_that_close_this_week_come_first(
     links = [a.attributes["href"] for a in Html.of(server.get("/search?q=treasury", paid_key).text).all("a")]
     processes = [href for href in links if href.startswith("/tender/")]
     assert len(processes) == len(set(processes)) > 3
+    awards = [award for row in rows for award in row["release"].get("awards", ())]
+    supplier = next(one["name"] for award in awards for one in award["suppliers"] if one.get("name"))
+    found = Html.of(server.get(f"/search?q={quote(supplier.lower())}", paid_key).text).all("a")
+    assert supplier in [a.text for a in found if a.attributes["href"].startswith("/supplier/ZA/")]
     locked = server.http.get("/at/2025-12-20/tenders?country=ZA", headers=BROWSER).text
     assert locked.index("Closing this week") < locked.index("data-release")
     assert "closes Dec 27, 2025" in locked.partition("data-release")[0]

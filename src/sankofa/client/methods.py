@@ -738,6 +738,7 @@ class Client(Session):
         status: str | None = None,
         min_value: Decimal | float | None = None,
         buyer_query: str | None = None,
+        supplier_query: str | None = None,
         method: str | None = None,
         edition: str | None = None,
         known_by: str | None = None,

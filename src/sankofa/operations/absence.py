@@ -381,7 +381,9 @@ class _Question:
             others += [self._try(f"`{word}` alone.", **{parameter: word}) for word in several]
             if "buyer_query" in self.operation.parameters:
                 others += [
-                    self._try(f"Buyers named {word}.", query=None, buyer_query=word) for word in several
+                    self._try(f"{who.title()}s named {word}.", **{"query": None, f"{who}_query": word})
+                    for who in ("buyer", "supplier")
+                    for word in several
                 ]
         country = self.country or country_in(code_words(words))[0]
         if country and (self.operation.path or "/v1/search") == "/v1/search":

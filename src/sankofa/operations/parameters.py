@@ -208,6 +208,11 @@ BuyerQuery = Annotated[
     _printable(200, "district municipality"),
     "Words to find in the name of the buyer; every word must occur.",
 ]
+SupplierQuery = Annotated[
+    str | None,
+    _printable(200, "sample civils"),
+    "Words to find in the names of the suppliers of its awards; every word must occur.",
+]
 Supplier = Annotated[
     str | None,
     _printable(400, "Duineveld Sample Civils (Pty) Ltd"),

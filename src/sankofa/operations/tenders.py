@@ -46,7 +46,8 @@ from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameter_types import Choices, JsonSchema, Text
 
 _NARROWING: Final = tuple(
-    "to closing_from closing_to buyer supplier category status min_value buyer_query method".split()
+    "to closing_from closing_to buyer supplier category status min_value buyer_query supplier_query "
+    "method".split()
 )
 _SERVICE_ID: Final = re.compile(r"DC[0-9A-F]{24}\Z", re.IGNORECASE)
 _FILTERS: Final[dict[str, JsonSchema]] = {
@@ -99,6 +100,7 @@ async def search_tenders(
     status: parameters.Status = None,
     min_value: parameters.MinValue = None,
     buyer_query: parameters.BuyerQuery = None,
+    supplier_query: parameters.SupplierQuery = None,
     method: parameters.Method = None,
 ) -> Answer:
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
@@ -113,14 +115,13 @@ async def search_tenders(
     texts = {"buyer": buyer, "supplier": supplier, "category": category, "status": status, "method": method}
     days = {"to": to, "closing_from": closing_from, "closing_to": closing_to}
     narrowing: dict[str, str | date | Decimal | None] = {
-        **days, **texts, "min_value": min_value, "buyer_query": buyer_query,
+        **days, **texts, "min_value": min_value, "buyer_query": buyer_query, "supplier_query": supplier_query,
     }  # fmt: skip
     bound = [(name, str(value)) for name, value in narrowing.items() if value is not None]
     page = await first_page(
         call, "tenders", country, from_, words, *_process(ocid), *bound, open_to_sample=True, cursor=cursor
     )
     most = call.grant.rows(limit)
-    buyer_words = sorted(searched_words(buyer_query) or {""}) if buyer_query is not None else []
     filters = TenderFilter(
         from_.toordinal() if from_ else 0,
         words,
@@ -128,7 +129,8 @@ async def search_tenders(
         latest=_ordinal(to),
         values=(
             *(_by_value(name, value) for name, value in texts.items() if value is not None),
-            *(("buyer_word", word) for word in buyer_words),
+            *_by_words("buyer_word", buyer_query),
+            *_by_words("supplier_word", supplier_query),
         ),
         closing_from=_ordinal(closing_from),
         closing_to=_ordinal(closing_to),
@@ -158,6 +160,11 @@ def _by_value(name: str, value: str) -> tuple[str, str]:
     """The filter index's field and value for an organisation, by service_id or by name."""
     by_id = name in ("buyer", "supplier") and _SERVICE_ID.match(value)
     return (f"{name}_id", value.upper()) if by_id else (name, value)
+
+
+def _by_words(field: str, words: str | None) -> list[tuple[str, str]]:
+    """The filter index's field for each word; text without words matches nothing."""
+    return [] if words is None else [(field, word) for word in sorted(searched_words(words) or {""})]
 
 
 def _process(ocid: str | None) -> tuple[str, ...]:

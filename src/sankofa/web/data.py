@@ -13,6 +13,7 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web.visit import Result, Row, Visit
 
 _TENDERS_SHOWN: Final = 10
+_SUPPLIERS_SHOWN: Final = 3
 COUNTED: Final = {
     "Organisations": ("entity",),
     "Reported figures": ("fundamentals",),
@@ -23,11 +24,17 @@ COUNTED: Final = {
 
 
 async def search_tenders(visit: Visit, words: str, country: str) -> list[Row]:
-    """Processes whose text or buyer's name has the words, each with its newest release."""
+    """Processes whose text, or name of buyer or supplier, has the words, each with its newest release."""
     releases: list[Row] = []
     for code in [country] if country else await tender_countries(visit):
         releases += (await visit.ask("search_tenders", country=code, query=words)).rows
         releases += (await visit.ask("search_tenders", country=code, buyer_query=words)).rows
+        for row in (await visit.ask("search_tenders", country=code, supplier_query=words)).rows:
+            named = (
+                one for award in row["release"].get("awards") or () for one in award.get("suppliers") or ()
+            )
+            names = dict.fromkeys(one["name"] for one in named if one.get("name"))
+            releases.append({**row, "suppliers": [*names][:_SUPPLIERS_SHOWN]})
     releases.sort(key=lambda row: str(row["release_date"]), reverse=True)
     newest = {(row["country"], row["ocid"]): row for row in reversed(releases)}
     return list(reversed(newest.values()))[:_TENDERS_SHOWN]

@@ -145,6 +145,7 @@ def _filtered(tender: Tender) -> Iterator[tuple[str, str]]:
         ("buyer_id", _buyer(tender)),
         *(("buyer_word", word) for word in keys.searched_words(summary.buyer_name or "")),
         *(("supplier", supplier.name) for supplier in suppliers),
+        *(("supplier_word", word) for one in suppliers for word in keys.searched_words(one.name or "")),
         *(("supplier_id", supplier.match.service_id) for supplier in suppliers),
     ):
         if value:
