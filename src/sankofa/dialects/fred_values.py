@@ -140,6 +140,7 @@ def on_days(steps: list[ValueStep], days: Iterable[int]) -> list[Decimal | None]
 
 SHORT: Final = {"daily": "d", "weekly": "w", "monthly": "m", "quarterly": "q", "annual": "a"}
 _A_YEAR: Final = {"d": 260, "w": 52, "m": 12, "q": 4, "sa": 2, "a": 1}
+_MONTHS: Final = {"m": 1, "q": 3, "sa": 6, "a": 12}
 _WEEKDAYS: Final = ("wem", "wetu", "wew", "weth", "wef", "wesa", "wesu")
 AGGREGATIONS: Final = ("d", "w", *_WEEKDAYS, "m", "q", "sa", "a")
 _ORDER: Final = ("d", "w", "m", "q", "sa", "a")
@@ -151,18 +152,21 @@ Compute = Callable[[Sequence[Decimal | None]], Decimal | None]
 
 
 def transformed(values: History, units: str, frequency: str) -> History:
-    """The values in other units; None if the value before is not known."""
+    """The values in other units; None if the value of the period before is not known."""
     if units == "lin":
         return values
     compute = _computation(units, _A_YEAR["w" if frequency in _WEEKDAYS else frequency])
     by_year = units in ("ch1", "pc1")
-    months = {(at.year, at.month): at for at in values} if frequency not in ("d", "w", *_WEEKDAYS) else {}
+    length = _MONTHS.get(frequency, 0)
+    months = {(at.year, at.month): at for at in values} if length else {}
     before: date | None = None
     result: History = {}
     for at, steps in values.items():
         other = before
         if by_year:
             other = months.get((at.year - 1, at.month)) if months else _year_before(at, frequency)
+        elif before and length and _month(at) // length - _month(before) // length > 1:
+            other = None
         earlier = values.get(other, []) if other is not None else []
         result[at] = _combined((steps, earlier), compute)
         before = at
@@ -189,8 +193,13 @@ def _period(at: date, frequency: str) -> date:
     if frequency == "w" or frequency in _WEEKDAYS:
         weekday = _WEEKDAYS.index("wef" if frequency == "w" else frequency)
         return at + timedelta(days=(weekday - at.weekday()) % 7)
-    months = {"m": 1, "q": 3, "sa": 6, "a": 12}[frequency]
+    months = _MONTHS[frequency]
     return date(at.year, (at.month - 1) // months * months + 1, 1)
+
+
+def _month(at: date) -> int:
+    """The number of a month, counted from the year 0."""
+    return at.year * 12 + at.month - 1
 
 
 def _year_before(at: date, frequency: str) -> date:
