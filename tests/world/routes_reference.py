@@ -125,10 +125,11 @@ def _plausible(item: str, route: dict[str, Any], option: Option, filed: Filed) -
     if option.value < 0 and item in rules()["never_negative"].split():
         return None
     same = {r["take"] for r in rules()["items"][item] if r.get("served") and "confirm" not in r}
+    kinds = {r["take"] for r in rules()["items"][item] if r.get("confirm") == item}
     if (
         not option.value
         and route.get("take") in same
-        and any(one in filed.rows and filed.value(one) for one in same)
+        and any(one in filed.rows and filed.value(one) for one in same | kinds)
     ):
         return None
     least = [filed.sum(text) for text in rules()["parts"].get(item, [])]

@@ -573,6 +573,14 @@ def test_a_zero_beside_another_figure_of_the_item_is_a_placeholder() -> None:
     assert lines.conflicts == 1
 
 
+@pytest.mark.rule("MET-7")
+def test_a_zero_beside_a_kind_of_the_item_is_a_placeholder() -> None:
+    filed = gaap(Revenues=0, SalesRevenueGoodsNet=578)
+    assert filing(filed).figure("revenue") is None, "nothing proves that goods are all of it"
+    figure = filing(filed | gaap(GrossProfit=269, CostOfGoodsAndServicesSold=309)).figure("revenue")
+    assert figure and figure.value == 578
+
+
 @every(("profit", "tax"), [(110, 40), (-10, None), (310, None), (-400, None)])
 def test_a_computed_tax_is_never_larger_than_the_profit_before_it(profit: int, tax: int | None) -> None:
     before = "IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest"

@@ -145,8 +145,9 @@ class Lines:
         self.conflicts += count
 
     def _is_placeholder(self, item: str, concept: str) -> bool:
-        """Whether another concept with the same meaning has a figure that is not zero."""
-        others = _served_concepts(item) - {concept} if concept in _served_concepts(item) else ()
+        """Whether another concept with the same meaning, or a kind of the item, has a figure that is not
+        zero."""
+        others = _same_or_kinds(item) - {concept} if concept in _served_concepts(item) else ()
         return any(self.facts[other].value for other in others if other in self.facts)
 
     def in_one_filing(self, concepts: frozenset[str]) -> bool:
@@ -356,6 +357,12 @@ def _checked_items() -> frozenset[str]:
 @cache
 def _served_concepts(item: str) -> frozenset[str]:
     return frozenset(route.single for route in table().routes[item] if route.served and not route.confirm)
+
+
+@cache
+def _same_or_kinds(item: str) -> frozenset[str]:
+    kinds = frozenset(route.single for route in table().routes[item] if route.confirm == item)
+    return _served_concepts(item) | kinds
 
 
 _FACTOR: Final = 50
