@@ -1,10 +1,12 @@
 """/sec: edgartools with its own setting, and plain requests, get every vintage of /v1/fundamentals."""
 
+import gzip
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 import requests
 
 from tests.depth import deep_after
-from tests.live import LiveServer
+from tests.live import LiveServer, succeed
 from tests.spec.test_links import link
 
 CIK = 9999900002
@@ -108,6 +110,33 @@ def test_a_frame_has_one_figure_of_each_registrant(live: LiveServer, key: str, d
     assert frame["pts"] == len(frame["data"]) == len({one["cik"] for one in frame["data"]})
     assert live.get(path.replace("CY2020", "CY1990"), key).status_code == 404
     assert live.get(path.replace("CY2020Q4I", "2020"), key).status_code == 400
+
+
+CONCEPTS = ("Assets", "NetIncomeLoss", "Revenues", "SalesRevenueNet", "IncomeTaxExpenseBenefit")
+
+
+def test_the_frames_of_a_year_that_ends_in_june_are_those_of_the_sec(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """The SEC's files mark which figure it chose for which frame."""
+    ciks = (93676, 817720, 1438535)
+    marked: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    home = tmp_path / "home"
+    for cik in ciks:
+        path = shared_data / "fundamentals" / "companyfacts-2021" / f"CIK{cik:010}.json.gz"
+        facts = json.loads(gzip.decompress(path.read_bytes()), parse_float=str, parse_int=str)
+        for concept in CONCEPTS:
+            for one in facts["facts"]["us-gaap"].get(concept, {"units": {"USD": []}})["units"]["USD"]:
+                if frame := one.get("frame"):
+                    marked[f"{concept}/USD/{frame}"][cik] = one["val"]
+        succeed(home, "ingest", "sec-companyfacts", path)
+    succeed(home, "publish")
+    with LiveServer(home) as server:
+        key = server.key("starter", "--per-minute", "100000")
+        for name, chosen in marked.items():
+            frame = server.get(f"/sec/api/xbrl/frames/us-gaap/{name}.json", key).json()
+            assert {one["cik"]: str(one["val"]) for one in frame["data"]} == chosen, name
+    assert len(marked) > 200
 
 
 def test_unknown_registrants_and_tiers_are_refused_in_json(live: LiveServer, key: str) -> None:

@@ -166,8 +166,8 @@ def line_items_page() -> str:
         " Earnings per share cannot be larger than the whole profit. If they are about a hundred times the"
         " profit per share, they are in cents. If shares outstanding are about a thousand or a million times"
         " off profit over earnings per share, they are in another unit. A zero is a placeholder if another"
-        " concept with the same meaning, or of a kind of the item, is not zero. Such figures are not used, and"
-        " counted.",
+        " concept with the same meaning, or of a kind of the item, is not zero. Such figures are not used,"
+        " and counted.",
         "A later vintage is not used either if it breaks an identity that the earlier vintage satisfied,"
         " and its filing reports no other member of the identity for the period. Filers sometimes tag a"
         " quarter or an adjustment with the dates of the year. `/v1/fundamentals` serves all of them as"

@@ -27,6 +27,10 @@ _DOCUMENT: Final = re.compile(r"[^:]*:([^#@]*)")
 """The accession number in a source_ref, such as `sec-companyfacts:0001835632-24-000012#us-gaap:Revenues`."""
 _FRAME: Final = re.compile(r"CY(\d{4})(?:Q([1-4])(I?))?\Z")
 """The period of a frame, such as `CY2019`, `CY2019Q1` or `CY2019Q1I`."""
+_BEFORE_END: Final = {"year": 180, "quarter": 45}
+"""Days before its end on which a period is in the calendar period that the SEC counts it as."""
+_LENGTHS: Final = {"year": (321, 395), "quarter": (47, 121)}
+"""The fewest and the most days of a period that the SEC counts as a calendar period."""
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -170,21 +174,19 @@ async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, 
         raise InvalidParameter("period", "expected CY2019, CY2019Q1 or CY2019Q1I")
     registrants = await _registrants(question)
     uom = unit.replace("-per-", "/")
-    year = min(max(int(match[1]), 1), 9998)
-    # Every period closest to one of this year ends within these days, so the reader can skip all others.
-    days = date(year, 1, 1), min(date(year + 1, 12, 31), question.call.today)
+    frame = _Frame.read(match)
     filters = [
         ("concept", "=", f"{taxonomy}:{tag}"),
         ("unit", "=", uom),
-        ("period_end", ">=", days[0]),
-        ("period_end", "<=", days[1]),
+        ("period_end", ">=", frame.first),
+        ("period_end", "<=", frame.last + timedelta(days=_BEFORE_END[frame.length])),
         ("available_at", "<=", question.call.today),
     ]
     chosen: dict[str, Row] = {}
     for row in await _reported(question.call.edition, filters):
-        if row["service_id"] in registrants and _fits(row, match):
+        if row["service_id"] in registrants and frame.fits(row):
             other = chosen.get(row["service_id"])
-            if other is None or _rank(row) > _rank(other):
+            if other is None or frame.rank(row) > frame.rank(other):
                 chosen[row["service_id"]] = row
     data = []
     for service_id, row in chosen.items():
@@ -201,26 +203,35 @@ async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, 
     return DialectReply(_encode({**head, "pts": len(data), "data": data}), JSON)
 
 
-def _rank(row: Row) -> tuple[date, date, int]:
-    return row["period_end"], row["available_at"], row["vintage"]
+class _Frame(NamedTuple):
+    """A calendar period."""
 
+    first: date
+    last: date
+    length: str
+    instant: bool
 
-def _fits(row: Row, match: "re.Match[str]") -> bool:
-    """Whether a calendar period is the one that a figure's period is closest to."""
-    year, quarter, instant = int(match[1]), match[2], match[3]
-    start, end = row["period_start"], row["period_end"]
-    if instant or start is None:
-        middle = end - timedelta(days=45)
-        return bool(instant) and start is None and (middle.year, middle.month) in _months(year, quarter)
-    days = (end - start).days + 1
-    middle = start + timedelta(days=days // 2)
-    if quarter is None:
-        return bool(middle.year == year and 335 <= days <= 395)
-    return 61 <= days <= 121 and (middle.year, middle.month) in _months(year, quarter)
+    @classmethod
+    def read(cls, match: "re.Match[str]") -> "_Frame":
+        year, quarter = min(max(int(match[1]), 1), 9998), match[2]
+        month, months, length = (3 * int(quarter) - 2, 3, "quarter") if quarter else (1, 12, "year")
+        end = date(year + (month + months) // 13, (month + months - 1) % 12 + 1, 1)
+        return cls(date(year, month, 1), end - timedelta(days=1), length, bool(match[3]))
 
+    def fits(self, row: Row) -> bool:
+        """Whether the SEC counts a figure's period as this one."""
+        start, end = row["period_start"], row["period_end"]
+        if self.instant or start is None:
+            counted = self.instant and start is None
+        else:
+            fewest, most = _LENGTHS[self.length]
+            counted = fewest <= (end - start).days + 1 <= most
+        return counted and self.first <= end - timedelta(days=_BEFORE_END[self.length]) <= self.last
 
-def _months(year: int, quarter: str) -> list[tuple[int, int]]:
-    return [(year, 3 * int(quarter) - n) for n in range(3)]
+    def rank(self, row: Row) -> tuple[timedelta, date, int]:
+        """The closest figure is the highest; then the latest."""
+        start, end = row["period_start"] or self.first, row["period_end"]
+        return -abs(start - self.first) - abs(end - self.last), row["available_at"], row["vintage"]
 
 
 async def _reported(edition: Edition, filters: list[tuple[str, str, object]]) -> list[Row]:

@@ -578,7 +578,7 @@ def test_a_zero_beside_a_kind_of_the_item_is_a_placeholder() -> None:
     filed = gaap(Revenues=0, SalesRevenueGoodsNet=578)
     assert filing(filed).figure("revenue") is None, "nothing proves that goods are all of it"
     figure = filing(filed | gaap(GrossProfit=269, CostOfGoodsAndServicesSold=309)).figure("revenue")
-    assert figure and figure.value == 578
+    assert (figure and figure.value) == 578
 
 
 @every(("profit", "tax"), [(110, 40), (-10, None), (310, None), (-400, None)])
