@@ -504,6 +504,7 @@ def test_a_key_with_a_lock_cannot_see_beyond_its_day_on_any_surface(two: Two) ->
     assert refused(two, f"/v1/fundamentals/{KGALAGADI}?as_of=2024-07-01", 400, key)["parameter"] == "as_of"
     refused(two, "/v1/export/files/af-fund-facts.parquet", 404, key)
     refused(two, "/v1/status", 404, key)
+    assert two.long.get("/status", key, accept="text/html").status_code == 404
     assert "locked to" in refused(two, "/open/macro-momentum.parquet", 404, key)["detail"]
     assert two.long.get("/open/macro-momentum.parquet", "no-such-key").status_code == 200
     # The narrower of key and path wins.

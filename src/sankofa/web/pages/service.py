@@ -68,6 +68,7 @@ async def coverage(visit: Visit) -> View:
 @page("/status", needs_key=False, cached=False)
 async def status(visit: Visit) -> View:
     """The dependency reads of /v1/status as a page, with its status code."""
+    visit.lock = visit.lock or await visit.service.lock_sent([*filter(None, [visit.request.api_key])], [])
     visit.refuse_lock()
     checks = await visit.service.probe()
     try:
