@@ -163,6 +163,7 @@ FX.USD.NGN.CBN,fx,monthly,,2024-01-31,900,NGN,2024-01-31
 FX.USD.KES,fx,daily,,2024-01-31,150,KES,2024-01-31
 POLICY-RATE.KE,policy_rate,monthly,KE,2024-01-31,13,percent,2024-02-02
 POLICY-RATE.NG,policy_rate,monthly,NG,2024-01-31,23,percent,2024-02-02
+WEO.NGDP_RPCH.KE,weo,annual,KE,2025-12-31,5,percent,2024-04-16
 """
 INDICATORS = {
     "FR.INR.RINR": "Real interest rate (%)",
@@ -198,6 +199,8 @@ def markets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
         ("Nigerian interest rates", "POLICY-RATE.NG"),
         ("real interest rate kenya", "FR.INR.RINR"),
         ("policy rate nigeria", "POLICY-RATE.NG"),
+        ("coal south africa", "COMMODITY.COAL-ZA"),
+        ("kenya gdp growth forecast", "WEO.NGDP_RPCH.KE"),
     ],
 )
 def test_what_people_call_a_series_finds_it_before_longer_names(

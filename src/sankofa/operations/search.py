@@ -109,6 +109,9 @@ async def _everything(
             hits, more = await _organisations(organisations, identified, most, forgiving=forgiving)
         if type != ORGANISATION and (coded or await items.is_known(forgiving=forgiving)):
             macro, others = await _macro_items(call, items, coded, place, type, most, forgiving=forgiving)
+            if not macro and place != country:  # the country may be part of the name: coal of South Africa
+                whole = NameQuery(edition, MACRO_ITEMS, code_words(q), None)
+                macro, others = await _macro_items(call, whole, [], None, type, most, forgiving=forgiving)
         if hits or macro:
             break
     if macro or identified:  # otherwise they are in order
