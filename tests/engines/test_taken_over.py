@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
-from sankofa.edition.write import context, reuse
+from sankofa.edition.write import context, derived_parts, reuse
 from sankofa.edition.write.datasets import entities
 from sankofa.edition.write.publish import publish
 from sankofa.ledger.ingest import files_under, ingest
@@ -23,6 +24,7 @@ from tests.tampering import parts_of
 
 LEI = "999900SAMPLEZA000189"
 FACTORS = "signal-fundamentals-factors"
+MOMENTUM = "macro-momentum"
 EVERYTHING = (
     ("sample-lei", "lei"),
     ("sample-filings", "filings/za-kgalagadi.csv"),
@@ -168,6 +170,20 @@ def test_a_macro_value_does_not_resolve_organisations_again(
         patch.delattr(context, "resolve")
         published = world.published(world.cache)
     assert content_of(published) == content_of(world.published())
+
+
+def test_how_macro_values_are_grouped_changes_no_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage, for example, is counted group by group."""
+    together = world.published()
+    monkeypatch.setattr(derived_parts, "_VALUES_IN_A_GROUP", 16)
+    apart = world.published()
+    for table in ("af-macro-series", "af-macro-series-fact", MOMENTUM):
+        one, other = (world.folder(edition) / f"files/{table}.parquet" for edition in (together, apart))
+        assert parquet.read_metadata(other).num_row_groups > parquet.read_metadata(one).num_row_groups
+        assert parquet.read_table(one).equals(parquet.read_table(other))
+    for kind in {kind for part in together["parts"] for kind in part["kinds"]}:
+        if kind != f"signal-{MOMENTUM}":  # its blocks end with each group
+            assert contents(together, kind) == contents(apart, kind), kind
 
 
 def test_a_later_figure_keeps_the_first_days_of_organisations(

@@ -64,14 +64,13 @@ class _IndicatorPart(msgspec.Struct, frozen=True, array_like=True):
 
     key: str
     rows: PreparedRows
-    tally: list[TallyRow]
 
 
 _INDICATORS: Final = "indicator-summary"
 _Summary = tuple[SeriesSummary, CatalogueEntry]
 """What other datasets need from an indicator, so that they need not read its rows."""
 _write = msgspec.msgpack.Encoder().encode
-_read = msgspec.msgpack.Decoder(list[_IndicatorPart]).decode
+_read = msgspec.msgpack.Decoder(tuple[list[_IndicatorPart], list[TallyRow]]).decode
 _read_pages = msgspec.msgpack.Decoder(list[tuple[str, list[bytes]]]).decode
 _read_summaries = msgspec.msgpack.Decoder(list[_Summary]).decode
 
@@ -80,9 +79,9 @@ _read_summaries = msgspec.msgpack.Decoder(list[_Summary]).decode
 def annual(context: BuildContext) -> PreparedBuilding:
     tally = CoverageTally()
     for part in context.macro.parts(keys.MACRO_ANNUAL):
-        for one in _read(part):
-            tally.update(one.tally)
-            yield PreparedKeyRows(one.key, one.rows)
+        stored, counted = _read(part)
+        tally.update(counted)
+        yield from (PreparedKeyRows(one.key, one.rows) for one in stored)
     return Outcome(tally=tally)
 
 
@@ -96,8 +95,9 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     if not columns[0].country:
         return
     provenance = ProvenanceText(columns[0].captures)
-    parts = [part for column in columns if (part := _indicator(column, provenance))]
-    yield keys.MACRO_ANNUAL, _write([part for part, _ in parts])
+    tally = CoverageTally()
+    parts = [part for column in columns if (part := _indicator(column, provenance, tally))]
+    yield keys.MACRO_ANNUAL, _write(([part for part, _ in parts], tally.rows()))
     yield _INDICATORS, _write([summary for _, summary in parts])
     flat = FlatRows(AnnualVintageRow)
     for column in columns:
@@ -105,7 +105,9 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     yield ANNUAL_TABLE, encoded_flat(ANNUAL_TABLE, flat.table())
 
 
-def _indicator(column: MacroColumn, provenance: ProvenanceText) -> tuple[_IndicatorPart, _Summary] | None:
+def _indicator(
+    column: MacroColumn, provenance: ProvenanceText, tally: CoverageTally
+) -> tuple[_IndicatorPart, _Summary] | None:
     (country, indicator, name, unit, note), years = column.indicator, column.years
     shared = (
         f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
@@ -137,10 +139,9 @@ def _indicator(column: MacroColumn, provenance: ProvenanceText) -> tuple[_Indica
         indicator, True, "", "annual", country, name, unit, note, first, last, 0, capture.source_id,
         capture.ref(location, newest.document), capture.license_class, capture.observed_at,
     )  # fmt: skip
-    tally = CoverageTally()
     tally.add_once("indicators", country, sources, column.captures)
     rows = prepare(keys.MACRO_ANNUAL, MacroAnnualRow, key, entries, pack=pack_series)
-    return _IndicatorPart(key, rows, tally.rows()), (summary_of(key, entries), entry)
+    return _IndicatorPart(key, rows), (summary_of(key, entries), entry)
 
 
 @dataset(f"{keys.MACRO_ANNUAL}-list", None, pack=pack_pages, reads=(Input.ANNUAL,))

@@ -151,11 +151,10 @@ class SeriesPart(msgspec.Struct, frozen=True, array_like=True):
     entry: CatalogueEntry
     releases: list[SeriesRelease]
     """Newest first."""
-    tally: list[TallyRow]
 
 
 _write = msgspec.msgpack.Encoder().encode
-_read = msgspec.msgpack.Decoder(list[SeriesPart]).decode
+_read = msgspec.msgpack.Decoder(tuple[list[SeriesPart], list[TallyRow]]).decode
 _read_figures = msgspec.msgpack.Decoder(list[tuple[str, bytes, bytes]]).decode
 
 
@@ -179,7 +178,6 @@ class SeriesIndex(NamedTuple):
             self.days.append(KeyRows(key, [Entry(part.days)], part.aliases))
         self.catalogue.append(part.entry)
         self.releases.setdefault(identity.series, []).append((identity, part.releases))
-        self.tally.update(part.tally)
         return PreparedKeyRows(key, part.rows, part.aliases)
 
 
@@ -188,8 +186,9 @@ def series(context: BuildContext) -> PreparedBuilding:
     """Published series, and series made from annual tables."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
     for part in context.macro.parts(MACRO_SERIES):
-        for one in _read(part):
-            yield index.noted(one)
+        stored, tally = _read(part)
+        index.tally.update(tally)
+        yield from map(index.noted, stored)
     index.summaries.sort(key=lambda summary: summary.key.split("|"))
     return Outcome(index, tally=index.tally)
 
@@ -201,9 +200,10 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     pages: list[tuple[str, list[bytes]]] = []
     figures: list[tuple[str, bytes, bytes]] = []
     flat = FlatRows(SeriesVintageRow)
+    tally = CoverageTally()
     for column in columns:
         filled = [(one, entries) for one in column.series if (entries := _entries(provenance, one))]
-        parts = [_part(column, one, entries, is_only=len(filled) == 1) for one, entries in filled]
+        parts = [_part(column, one, entries, tally, is_only=len(filled) == 1) for one, entries in filled]
         stored += parts
         if parts:
             pages.append(_release_pages(parts, provenance))
@@ -211,16 +211,17 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
             figures.append(_figures(filled[0][0]))
     for one in sorted((one for column in columns for one in column.series), key=lambda one: one.identity):
         flat.add(*_columns(columns[0].captures, provenance, one))
-    yield MACRO_SERIES, _write(stored)
+    yield MACRO_SERIES, _write((stored, tally.rows()))
     yield SERIES_RELEASES, _write(pages)
     yield SERIES_FIGURES, _write(figures)
     yield SERIES_TABLE, encoded_flat(SERIES_TABLE, flat.table())
 
 
-def _part(column: MacroColumn, one: SeriesVintages, entries: list[Entry], *, is_only: bool) -> SeriesPart:
+def _part(
+    column: MacroColumn, one: SeriesVintages, entries: list[Entry], tally: CoverageTally, *, is_only: bool
+) -> SeriesPart:
     identity, key = one.identity, "|".join(one.identity)
     releases, counted = _statistics(one)
-    tally = CoverageTally()
     if column.country:  # an indicator: counted there, and known here
         counted = {number: Counted(days=own.days) for number, own in counted.items()}
     unit = "indicators" if column.country else "series"
@@ -242,7 +243,6 @@ def _part(column: MacroColumn, one: SeriesVintages, entries: list[Entry], *, is_
         block_days(entries),
         entry,
         releases,
-        tally.rows(),
     )
 
 
