@@ -171,7 +171,9 @@ class BlockFileWriter:
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb", buffering=_BUFFER)
         self._at = 0
-        self._extents: list[Extent] = []
+        self._extents = bytearray()
+        """As a key has them."""
+        self._rows = bytearray()
         self._hashes = array("Q")
         self._keys = array("Q")
         self._block_digests = bytearray()
@@ -182,9 +184,11 @@ class BlockFileWriter:
     def write(self, blocks: Iterable[StoredBlock]) -> None:
         """Append blocks; they are numbered from 1."""
         for block in blocks:
-            self._extents.append((self._at, len(block.index), len(block.rows), block.size))
-            self._append(block.index, block.rows)
+            at, index, stored = self._at, len(block.index), len(block.rows)
+            self._extents += _EXTENT.pack(at, index, stored, block.size)
+            self._rows += _ROWS.pack(at + index, stored, block.size)
             self._block_digests += block.digest
+            self._append(block.index + block.rows)
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         self._directory += directory
@@ -192,15 +196,13 @@ class BlockFileWriter:
     def _write_keys(self) -> None:
         """Writes the keys in order; text and bytes sort the same."""
         for kind, key, first, count in sorted(self._directory):
-            name = _name(kind, key)
-            digests = memoryview(self._block_digests)[_DIGEST * (first - 1) : _DIGEST * (first - 1 + count)]
+            name, begin, end = _name(kind, key), first - 1, first - 1 + count
+            digests = self._block_digests[_DIGEST * begin : _DIGEST * end]
             self._key_digests += blake2b(digests, digest_size=_DIGEST).digest()
-            digests.release()
             self._hashes.append(_hash(name))
             self._keys.append(self._at)
-            self._append(_KEY.pack(count, len(name)), name)
-            for extent in self._extents[first - 1 : first - 1 + count]:
-                self._append(_EXTENT.pack(*extent))
+            extents = self._extents[_EXTENT.size * begin : _EXTENT.size * end]
+            self._append(_KEY.pack(count, len(name)) + name + bytes(-len(name) % 8) + extents)
 
     def finish(self) -> None:
         """Writes the hash table at most half full, so that a lookup is short."""
@@ -214,21 +216,21 @@ class BlockFileWriter:
             while table[2 * slot]:
                 slot = (slot + 1) & (slots - 1)
             table[2 * slot], table[2 * slot + 1] = hashed, key
-        rows = b"".join([_ROWS.pack(at + index, stored, raw) for at, index, stored, raw in self._extents])
-        trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(self._extents), _MAGIC)
+        blocks = len(self._rows) // _ROWS.size
+        trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, blocks, _MAGIC)
         self._append(table.tobytes())
-        self._append(rows)
-        self._append(self._keys.tobytes(), self._key_digests)
+        self._append(self._rows)
+        self._append(self._keys.tobytes() + self._key_digests)
         self._append(trailer)
         self._file.close()
 
     def close(self) -> None:
         self._file.close()
 
-    def _append(self, *parts: bytes | bytearray) -> None:
-        size = sum(map(len, parts))
-        self._file.writelines((*parts, bytes(-size % 8)))
-        self._at += size + -size % 8
+    def _append(self, part: bytes | bytearray) -> None:
+        padding = bytes(-len(part) % 8)
+        self._file.write(part + padding if padding else part)
+        self._at += len(part) + len(padding)
 
 
 class BlockFileReader:
