@@ -220,7 +220,7 @@ MakeGroupParts = Callable[[Sequence[MacroColumn]], Iterable[tuple[str, bytes]]]
 """Makes parts of a group of columns, each with its kind. All are of annual tables, or none is."""
 _GROUP_PARTS: Final[list[MakeGroupParts]] = []
 _BYTES_OF_A_VALUE: Final = 24
-_VALUES_IN_A_GROUP: Final = 1 << 14
+_VALUES_IN_A_GROUP: Final = 1 << 13
 """Average size. A group is a row group of a Parquet file, and is rebuilt when one of its columns changes."""
 _COUNTS: Final = "counts"
 _read_counts = msgspec.msgpack.Decoder(MacroCounts).decode
