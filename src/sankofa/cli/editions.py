@@ -25,8 +25,9 @@ from sankofa.edition.format.keys import (
     may_hold,
     may_name_a_person,
 )
-from sankofa.edition.read.changes import FEEDS
+from sankofa.edition.read.changes import FEEDS, Feed
 from sankofa.edition.read.diff import COUNTED, Difference, diff
+from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, hashed, hashing, row_tree, state_of
 from sankofa.edition.write.context import described, left_out_of
@@ -61,6 +62,7 @@ from sankofa.settings import Settings, load
 from sankofa.sources.registry import load_sources
 
 _TREE: Final = "tree"
+_STATE: Final = "state"
 
 
 class EditionLogWriter:
@@ -96,7 +98,7 @@ class EditionLogWriter:
         stored = RecordFile(folder / f"trees.{suffix}")
         with closing(open_edition(self._store, name)) as edition, stored.writing():
             for feed in sorted(FEEDS, key=lambda feed: -edition.manifest["rows"].get(feed.kind, 0)):
-                states[feed.dataset] = state = asyncio.run(state_of(edition, feed))
+                states[feed.dataset] = state = _state(stored, edition, feed)
                 if state and (known := stored.carry(feed.dataset, state)):
                     trees[feed.dataset] = known.part(_TREE)
             alone = partial(hashed, edition, secret, folder, suffix)
@@ -155,6 +157,20 @@ class EditionLogWriter:
             return
         if (stamp := stamped(note_text(checkpoint), address)) is not None:
             log.take_stamp(stamp)
+
+
+def _state(stored: RecordFile, edition: Edition, feed: Feed) -> bytes:
+    """`state_of`, as the last publication computed it if the parts are the same."""
+    name = f"{feed.dataset} state"
+    parts = hashlib.blake2b(digest_size=16)
+    for part in edition.manifest["parts"]:
+        if feed.kind in part["kinds"]:
+            parts.update(part["sha256"].encode())
+    if known := stored.carry(name, parts.digest()):
+        return known.part(_STATE)
+    state = asyncio.run(state_of(edition, feed))
+    stored.put(name, parts.digest(), pack_record({_STATE: state}))
+    return state
 
 
 def rows_of(tree: RowTree) -> dict[str, Any]:
