@@ -107,6 +107,7 @@ def test_first_releases_vintage_dates_search_and_info(live: LiveServer, key: str
     assert set(hits["id"]) >= {"CPI.ZA", "CPI.KE"}
     assert list(hits["id"]) == sorted(hits["id"], reverse=True)
     assert client.search("nothingofthekind") is None
+    assert list(client.search("Kenyan inflation")["id"]) == ["CPI.KE"]
     with pytest.raises(ValueError, match="does not exist"):
         client.get_series("NO.SUCH")
     with pytest.raises(ValueError, match="link key"):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer, run, succeed
+from tests.spec.test_links import link
 
 pytestmark = pytest.mark.ci
 
@@ -47,6 +48,20 @@ def test_nigerias_gdp_of_2010_as_it_was_known_on_a_day(
     path = f"/v1/macro?series=WDI:NY.GDP.MKTP.CD:NGA&as_of={day}&from=2010-12-31&to=2010-12-31"
     (row,) = rows(starter_part_server, path)
     assert (row["value"], row["vintage"]) == (value, vintage)
+
+
+@pytest.mark.rule("DIAL-1")
+def test_freds_search_finds_an_indicator_of_the_country_that_the_words_name(
+    starter_part_server: LiveServer,
+) -> None:
+    _, token = link(starter_part_server, starter_part_server.key("starter"), "--dialect", "fred")
+    for words in ("nigeria gdp", "Nigerian GDP"):
+        found = starter_part_server.http.get(
+            "/fred/series/search", params={"search_text": words, "file_type": "json", "api_key": token}
+        )
+        ids = [row["id"] for row in found.json()["seriess"]]
+        assert "WDI:NY.GDP.MKTP.CD:NGA" in ids
+        assert all(one.endswith((".NG", ":NGA")) for one in ids)
 
 
 @pytest.mark.parametrize(("first", "second"), [("starter", "sample"), ("sample", "starter")])

@@ -50,8 +50,9 @@ from sankofa.dialects.fred_values import (
 )
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search import series_named
-from sankofa.edition.read.series_catalogue import release_rows
+from sankofa.edition.read.series_catalogue import country_entries, release_rows
 from sankofa.edition.read.yield_points import in_thread_if_large
+from sankofa.model.countries import country_and_subject
 from sankofa.model.errors import InvalidParameter, NotFound, Problem
 from sankofa.model.text import code_words
 from sankofa.operations.contract import printable
@@ -258,7 +259,7 @@ async def _vintage_dates(question: DialectQuestion) -> DialectReply:
 
 
 async def _search(question: DialectQuestion) -> DialectReply:
-    """GET /fred/series/search: series and indicators whose id or name has every word."""
+    """GET /fred/series/search: series whose id or name has every word; words may name the country."""
     request, period = question.request, _period(question)
     text = request.given("search_text")
     if not text:
@@ -285,13 +286,24 @@ async def _matching(edition: Edition, text: str) -> list[ListedSeries]:
     """The dated series of a search; an annual indicator is its `WDI:` series, one for each country."""
     if own := await series_row(edition, text.upper()):
         return [own]
+    query_words = code_words(text)
+    numbers = await _numbered(edition, query_words)
+    place, subject = country_and_subject(query_words, None)
+    if place is not None and subject and subject != query_words:  # those of the country that the words name
+        of_place = {*await country_entries(whole(edition), place)}
+        numbers += [number for number in await _numbered(edition, subject) if number in of_place]
+    return await rows_numbered(edition, list(dict.fromkeys(numbers)))
+
+
+async def _numbered(edition: Edition, query_words: list[str]) -> list[int]:
+    """The catalogue numbers of the dated series with every word."""
     tabled = await tabled_numbers(edition)
     numbers: list[int] = []
     # a locked view's catalogue has no indicators: their tables have no release day
-    for first, end in await series_named(whole(edition), code_words(text)):
+    for first, end in await series_named(whole(edition), query_words):
         row = await stored_row(edition, first)
         numbers += range(first, end) if row.vintages else tabled.get(row.series, [])
-    return await rows_numbered(edition, numbers)
+    return numbers
 
 
 _FIELDS: Final = {
