@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -60,6 +61,15 @@ def test_a_ticker_leads_to_the_successor_which_links_to_the_figures(caller: Paid
     assert before["data"][0]["country"] == "ZA"
     assert caller.get(f"/v1/fundamentals/{service_id(OLD)}")["count"] == 1
     assert caller.get(f"/v1/entities/{service_id(OTHER)}")["successor"] is None  # of nobody in the data
+
+
+@pytest.mark.rule("LOCK-2", "ENT-8")
+def test_a_locked_view_does_not_name_a_successor_that_appeared_later(caller: PaidCaller) -> None:
+    body = caller.get(f"/at/2022-01-01/v1/entities/{service_id(OLD)}")
+    assert body["data"][0]["legal_name"] == "Old Gold Limited"
+    assert body["successor"] is None
+    today = datetime.now(UTC).date()
+    assert caller.get(f"/at/{today}/v1/entities/{service_id(OLD)}")["successor"] == service_id(NEW)
 
 
 @pytest.mark.rule("ENT-8")

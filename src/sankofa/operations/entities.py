@@ -53,8 +53,10 @@ async def get_entity(
     if selection is None and not await call.edition.holds(ENTITIES, key):
         raise await unknown_organisation(call, service_id)
     related = await relations(edition, key, day) if selection else []
-    successor = next((one.value for one in related if one.kind == "successor"), None)
-    members: dict[str, object] = {"successor": successor}
+    successors = [one.value for one in related if one.kind == "successor"]
+    members: dict[str, object] = {"successor": None}
+    if successors and await edition.holds(ENTITIES, successors[0]):  # a later organisation is not known yet
+        members["successor"] = successors[0]
     members["predecessors"] = await predecessors(edition, related, day)
     return Answer(selection or NO_ROWS, as_of=day, members=members)
 
