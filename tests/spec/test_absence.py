@@ -132,6 +132,38 @@ def test_words_that_nothing_has_together_are_suggested_alone(server: LiveServer,
 
 
 @pytest.mark.rule("ABS-2")
+def test_a_search_that_its_filters_leave_empty_leads_to_one_without_them(
+    server: LiveServer, paid_key: str
+) -> None:
+    (name,) = [row["legal_name"] for row in server.rows(f"/v1/entities/{RETAILER}", paid_key)]
+    for narrowing in ({"country": "FR"}, {"type": "series"}, {"as_of": "1990-01-01"}):
+        absent = server.body("/v1/search", paid_key, q=name, **narrowing)["absent"]
+        assert absent["detail"].startswith(f"Nothing that matches `{next(iter(narrowing))}` has these words")
+        assert {"q": name} in [one["arguments"] for one in absent["try"]]
+
+
+@pytest.mark.rule("ABS-2")
+def test_a_process_of_another_country_leads_to_that_country(server: LiveServer, paid_key: str) -> None:
+    ocid = server.rows("/v1/tenders?country=KE", paid_key)[0]["ocid"]
+    for path in ("/v1/tenders", "/v1/flags"):
+        body = server.body(path, paid_key, ocid=ocid, country="ZA")
+        assert body["count"] == 0
+        assert body["absent"]["detail"] == "The process is of Kenya, not of South Africa."
+        (other,) = body["absent"]["try"]
+        assert (other["path"], other["arguments"]) == (path, {"ocid": ocid, "country": "KE"})
+
+
+@pytest.mark.rule("ABS-2")
+def test_a_part_of_a_buyers_name_leads_to_the_buyers_that_have_it(server: LiveServer, paid_key: str) -> None:
+    buyer = next(row["buyer_name"] for row in server.rows("/v1/tenders?country=KE", paid_key))
+    word = max(buyer.split(), key=len)
+    for path in ("/v1/tenders", "/v1/flags"):
+        absent = server.body(path, paid_key, country="KE", buyer=word)["absent"]
+        arguments = {"country": "KE", "buyer_query": word}
+        assert ("/v1/tenders", arguments) in [(one["path"], one["arguments"]) for one in absent["try"]]
+
+
+@pytest.mark.rule("ABS-2")
 def test_an_unknown_name_in_place_of_a_service_id_says_where_to_look(server: LiveServer, paid_key: str):
     for path in ("/v1/fundamentals/Kgalagadi", "/v1/entities/Nobody", f"/v1/entities/{UNKNOWN}"):
         answer = server.get(path, paid_key)

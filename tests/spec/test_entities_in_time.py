@@ -256,6 +256,26 @@ def test_a_recycled_ticker_leads_to_its_owner_on_the_day(
     assert open_then["until"] is None
 
 
+@pytest.mark.rule("ABS-1", "ABS-2")
+def test_a_ticker_of_nobody_on_the_day_says_when_somebody_had_it(world: tuple[LiveServer, str]) -> None:
+    lookup = "/v1/crosswalk?id_type=ticker&id_value=JSE:MIL"
+    between = get(world, f"{lookup}&as_of=2020-06-30")["absent"]
+    assert (between["first"], between["last"]) == ("2016-01-01", None)
+    assert between["detail"] == (
+        "No organisation has this identifier on 2020-06-30; one had it until 2019-12-31."
+    )
+    assert [one["arguments"].get("as_of") for one in between["try"]] == ["2019-12-31", None]
+    before = get(world, f"{lookup}&as_of=2015-12-31")["absent"]
+    assert (before["reason"], before["first"]) == ("not_yet_known", "2016-01-01")
+    locked = get(world, f"/at/2020-06-30{lookup}")["absent"]
+    assert (locked["reason"], locked["first"], locked["last"], locked["try"]) == (
+        "nothing_known",
+        None,
+        None,
+        [],
+    )
+
+
 @pytest.mark.rule("ISS-5")
 @pytest.mark.parametrize(
     ("query", "expected"),

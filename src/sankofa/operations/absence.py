@@ -21,11 +21,14 @@ from sankofa.edition.format.keys import (
     coverage_key,
     key_list,
 )
+from sankofa.edition.format.row_blocks import entries_of
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import column_summaries
+from sankofa.edition.read.tenders import process_releases
 from sankofa.model.countries import alpha2_of, country_in, country_name
 from sankofa.model.days import FOREVER, months_before
 from sankofa.model.errors import ABSENCES, Absence, Suggestion
+from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.provenance import FUND, MACRO, TENDER
@@ -243,7 +246,13 @@ class _Question:
         if months := self._arguments.get("max_age"):
             which = f"Nothing that matches {filters}" if filters else "Nothing"
             detail = f"{which} has a year that ended on or after {months_before(self.day, months)}."
-        others = (wider,) if self.operation.path and (dropped or "as_of" in self._arguments) else ()
+        others = [wider] if self.operation.path and (dropped or "as_of" in self._arguments) else []
+        for who in ("buyer", "supplier"):
+            if name := self._arguments.get(who):
+                words = {"country": self.country, f"{who}_query": name}
+                others.insert(
+                    0, self._try(f"{who.title()}s whose name has these words.", "/v1/tenders", **words)
+                )
         return _absent("no_match", detail, *others, known=known)
 
     def _outside(self, known: _KnownDays) -> Absence | None:
@@ -328,6 +337,10 @@ class _Question:
 
     async def coverage(self) -> Absence:
         """For list endpoints: whether the dataset covers the country."""
+        if ocid := self._arguments.get("ocid"):
+            countries = {one for _, one, _ in await process_releases(self._edition, ocid)}
+            if countries and self.country not in (None, *countries):
+                return self._process_elsewhere(ocid, sorted(countries))
         dataset = FUND if _is_panel(self.operation) else self.operation.dataset
         dataset = self._arguments.get("dataset", dataset)
         sku = dataset if dataset in (FUND, MACRO, TENDER) else None
@@ -351,9 +364,39 @@ class _Question:
         if words:
             return await self._no_words(words)
         if value := self._arguments.get("id_value"):
-            by_name = self._try("Find it by name.", "/v1/search", q=value)
-            return _absent("no_match", "No organisation has this identifier.", by_name)
+            return await self._identifier(value)
         return self._narrowed(_KnownDays(None, None))
+
+    def _process_elsewhere(self, ocid: str, countries: list[str]) -> Absence:
+        other = dict.fromkeys(self._arguments, None)
+        others = (
+            self._try(f"In {_named(one)}.", **other | {"ocid": ocid, "country": one}) for one in countries
+        )
+        names = " and ".join(map(_named, countries))
+        return _absent(
+            "no_match", f"The process is of {names}, not of {_named(self.country or '')}.", *others
+        )
+
+    async def _identifier(self, value: str) -> Absence:
+        """No organisation has the identifier on the day; one may have it on other days."""
+        blocks = await self._edition.blocks(
+            "identifier", lookup_key_of_text(self._arguments["id_type"], value), 0, FOREVER
+        )
+        held = [(entry.first, entry.until) for block in blocks for entry in entries_of(block)]
+        day = self.day.toordinal()
+        first = min((date.fromordinal(first) for first, _ in held if first), default=None)
+        last = max((until for _, until in held), default=FOREVER)
+        known = _KnownDays(first, None if last == FOREVER else date.fromordinal(last - 1))
+        if before := [until for _, until in held if until <= day]:
+            ended = date.fromordinal(max(before) - 1)
+            then = self._try("Who had it until then.", as_of=ended)
+            now = self._try("Who has it today.", as_of=None)
+            detail = f"No organisation has this identifier on {self.day}; one had it until {ended}."
+            return _absent("no_match", detail, then, now, known=known)
+        if first is not None and self.day < first:
+            return self._too_early(known)
+        by_name = self._try("Find it by name.", "/v1/search", q=value)
+        return _absent("no_match", "No organisation has this identifier.", by_name, known=known)
 
     async def _no_words(self, words: str) -> Absence:
         """Nothing has the words of a search; a country that they name has its own list of series."""
@@ -369,7 +412,13 @@ class _Question:
             for path, why in elsewhere.items()
             if path != (self.operation.path or "/v1/search")
         ]
-        detail = "Nothing has these words; try fewer or others. Legal forms (Ltd, SA) are not searched."
+        required = {"q", "query", *_REQUIRED_BY.get(self.operation.name, ())}
+        dropped = [name for name in self._arguments if name not in required]
+        filters = " and ".join(f"`{name}`" for name in dropped)
+        which = f"Nothing that matches {filters}" if filters else "Nothing"
+        detail = f"{which} has these words; try fewer or others. Legal forms (Ltd, SA) are not searched."
+        if dropped:
+            others.insert(0, self._try("Without filters.", **dict.fromkeys(dropped)))
         several = sorted(
             {word for word in words.split() if len(word) > _SHORT}, key=lambda word: (-len(word), word)
         )[:3]
@@ -390,7 +439,7 @@ class _Question:
             name = _named(country)
             if await self._edition.holds(COVERAGE, coverage_key(country, MACRO)):
                 others.insert(0, self._try(f"Every series of {name}.", "/v1/series", country=country))
-            else:
+            elif not self.country:
                 detail = f"There are no series of {name}, and no organisation has these words."
         return _absent("no_match", detail, *others)
 
