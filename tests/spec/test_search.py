@@ -32,6 +32,8 @@ def found(server: LiveServer, key: str, **query: str) -> Rows:
         ("thornveld brew", BREWER),
         ("brew thornveld", BREWER),
         ("Thornvled Breweries", BREWER),  # two letters swapped
+        ("thornveldbreweries", BREWER),  # a space left out
+        ("thorn veld breweries", BREWER),  # a space too many
         ("SOCIETE MINIERE DU FOUTA DJALLON", MINER),
         ("Société minière du Fouta-Djallon SARL", MINER),
         ("fouta gold", MINER),  # another of its names

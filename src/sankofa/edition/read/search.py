@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from sankofa.edition.format.keys import (
     ENTITIES,
+    LETTERS,
     MACRO_ITEMS,
     MACRO_SPANS,
     ORGANISATIONS,
@@ -215,10 +216,16 @@ class NameQuery:
         if not self.records:
             return {}
         if self._known is None:
-            last = self._words[-1] if self._words else ""
-            self._known = {
-                word: await known_meanings(edition, index, word, scope, word == last) for word in self._words
-            }
+            known: dict[str, Meanings] = {}
+            query = await self._joined()
+            for at, word in enumerate(query):
+                known[word] = await known_meanings(edition, index, word, scope, at == len(query) - 1)
+                if not known[word].words and (parts := await self._parts(word)):
+                    del known[word]
+                    known |= {
+                        part: await known_meanings(edition, index, part, scope, False) for part in parts
+                    }
+            self._known = known
         if not (forgiving or any(known.words for known in self._known.values())):
             return {}
         self._meanings = {
@@ -226,6 +233,35 @@ class NameQuery:
             for word, known in self._known.items()
         }
         return self._meanings
+
+    async def _joined(self) -> list[str]:
+        """The words of the query, `anglo gold` as `anglogold` if a name has that and none has both words."""
+        query = list(self._words)
+        for at in range(len(query) - 2, -1, -1):
+            first, second = query[at : at + 2]
+            if await self._in_a_name(first + second) and not await self._in_a_name(first, second):
+                query[at : at + 2] = [first + second]
+        return query
+
+    async def _parts(self, word: str) -> tuple[str, str] | None:
+        """The two words of an unknown one that a name has together: `gold fields` of `goldfields`."""
+        for end in range(LETTERS, len(word) - LETTERS + 1):
+            if await self._in_a_name(word[:end], word[end:]):
+                return word[:end], word[end:]
+        return None
+
+    async def _in_a_name(self, *query_words: str) -> bool:
+        """Whether a record has all of these words, among the first records that have the rarest of them."""
+        lists = []
+        for word in query_words:
+            lists.append(await postings_of(self._edition, self._index, self._scope + word))
+            if not lists[-1].numbers:
+                return False
+        rarest, *others = sorted(lists, key=lambda one: len(one.numbers))
+        numbers: Iterable[int] = rarest.numbers[:_POSTINGS_READ]
+        for other in others:
+            numbers = other.counts_among(numbers)
+        return any(True for _ in numbers)
 
     async def is_known(self, *, forgiving: bool) -> bool:
         """Whether any word is known."""
