@@ -1,6 +1,7 @@
 """An answer without rows says why, and what to ask instead."""
 
 import json
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -118,6 +119,34 @@ def test_an_empty_answer_gives_a_reason_and_a_next_step(
         counts.append(led.json()["count"])
     assert all(counts), absent["try"]
     assert counts or not question.leads_on
+
+
+@pytest.mark.rule("ABS-2")
+@pytest.mark.parametrize("country", ["ZA", "KE", "NG"])
+def test_a_day_before_a_country_has_anything_public_is_not_yet_known(
+    server: LiveServer, paid_key: str, country: str
+) -> None:
+    """Days of publication count: a figure or a value is about a day long before."""
+    issuers = server.rows(f"/v1/issuers?country={country}&limit=100", paid_key)
+    figures = min(row["first_available"] for row in issuers)
+    series = [row["series"] for row in server.rows(f"/v1/series?country={country}", paid_key)]
+    released = [
+        row["release_date"]
+        for one in series
+        for row in server.rows(f"/v1/series/{one}/vintages?limit=10000", paid_key)
+        if row["country"] == country
+    ]
+    for path, first in (
+        ("/v1/issuers", figures),
+        ("/v1/screen", figures),
+        ("/v1/macro", min(released)),
+    ):
+        before = date.fromisoformat(first) - timedelta(days=1)
+        metric = "net_margin" if path == "/v1/screen" else None
+        absent = server.body(path, paid_key, country=country, as_of=before, metric=metric)["absent"]
+        assert (absent["reason"], absent["first"]) == ("not_yet_known", first), path
+        for one in absent["try"]:
+            assert server.body(one["path"], paid_key, **one["arguments"])["count"], one
 
 
 @pytest.mark.rule("ABS-2")

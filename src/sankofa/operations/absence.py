@@ -14,15 +14,16 @@ import msgspec
 from sankofa.edition.format.keys import (
     COVERAGE,
     ENTITIES,
-    ISSUERS,
     MACRO_ANNUAL,
     MACRO_SERIES,
     annual_key,
     coverage_key,
     key_list,
+    series_list,
 )
 from sankofa.edition.format.row_blocks import entries_of
 from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.issuers import first_day_of_issuers
 from sankofa.edition.read.macro import column_summaries
 from sankofa.edition.read.tenders import process_releases
 from sankofa.model.countries import alpha2_of, country_in, country_name
@@ -344,6 +345,7 @@ class _Question:
         dataset = FUND if _is_panel(self.operation) else self.operation.dataset
         dataset = self._arguments.get("dataset", dataset)
         sku = dataset if dataset in (FUND, MACRO, TENDER) else None
+        known = _KnownDays(None, None)
         if self.country and sku:
             rows = await self._edition.select(COVERAGE, coverage_key(self.country, sku), day=FOREVER - 1)
             if rows is None or not rows.count:
@@ -352,14 +354,11 @@ class _Question:
             firsts = [one.first_date for one in covered if one.first_date]
             lasts = [one.last_date for one in covered if one.last_date]
             known = _KnownDays(min(firsts, default=None), max(lasts, default=None))
-            if known.first is not None and self.day < known.first:
-                return self._too_early(known)
-            if "query" not in self._arguments:
-                return self._narrowed(known)
-        if sku == FUND:
-            _, *first_days = await self._edition.numbers(f"{ISSUERS}-days", "") or (0,)
-            if first_days and self.day.toordinal() < min(first_days):
-                return self._too_early(_KnownDays(date.fromordinal(min(first_days)), None))
+        public = known.first if sku == TENDER else await self._first_public(sku)
+        if public is not None and self.day < public:
+            return self._too_early(_KnownDays(public, known.last))
+        if known.last and "query" not in self._arguments:
+            return self._narrowed(known._replace(first=public) if sku == FUND else known)
         words = self._arguments.get("q") or self._arguments.get("query")
         if words:
             return await self._no_words(words)
@@ -397,6 +396,18 @@ class _Question:
             return self._too_early(known)
         by_name = self._try("Find it by name.", "/v1/search", q=value)
         return _absent("no_match", "No organisation has this identifier.", by_name, known=known)
+
+    async def _first_public(self, sku: str | None) -> date | None:
+        """The first day on which issuers, or series, of the country were public."""
+        first = None
+        if sku == FUND:
+            first = await first_day_of_issuers(self._edition, self.country)
+        elif sku == MACRO and self.country:
+            filters = (self._arguments.get(name, "") for name in ("series_type", "frequency"))
+            listed = series_list(self.country, *filters)
+            columns = await column_summaries(self._edition, MACRO_SERIES, listed)
+            first = min((one.known for one in columns), default=None)
+        return None if first is None else date.fromordinal(first)
 
     async def _no_words(self, words: str) -> Absence:
         """Nothing has the words of a search; a country that they name has its own list of series."""

@@ -148,6 +148,12 @@ class IssuerPage:
         """The beginning of the row of an issuer, after a comma."""
         return self._beginnings[number]
 
+    def first_days(self) -> list[int]:
+        """The day from which each issuer is known."""
+        days = zip(self._owners, self._words[self._days : self._order], strict=True)
+        first = dict(reversed([*days]))
+        return [first[number] for number in range(self._issuers)]
+
     def rows_on(self, text: RowSlice, day: int, numbers: Sequence[int], room: int) -> IssuersKnown:
         """The first `room` wanted issuers known on a day; `text` is the text of the page."""
         state = self._state_on(day)

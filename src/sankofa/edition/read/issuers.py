@@ -132,6 +132,26 @@ async def issuers_on(
     return _selection(slices, None)
 
 
+async def first_day_of_issuers(edition: Edition, country: str | None) -> int | None:
+    """The first day on which an issuer, or an issuer of a country, is known; None if none ever is."""
+    if country is None:
+        counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
+        return min(counted[1:], default=None)
+    spells = await edition.numbers(f"{ISSUERS}-list", listed_under(country, None))
+    first = None
+    yield_points = YieldPoints(_PAGES_PER_YIELD)
+    triples = zip(spells[::3], spells[1::3], spells[2::3], strict=True)
+    for page, listed in groupby(sorted(triples), key=lambda one: one[0] // ISSUERS_ON_A_PAGE):
+        await yield_points.step()
+        ((_, cached),) = await _read_pages(edition, [page], 1)
+        known = cached.first_days()
+        for number, since, until in listed:
+            day = max(known[number % ISSUERS_ON_A_PAGE], since)
+            if day < until and (first is None or day < first):
+                first = day
+    return first
+
+
 def issuer_key(row: bytes) -> SortKey:
     """The sort key of the beginning of a row: its country (none sorts last) and its id."""
     start = row.index(_COUNTRY) + len(_COUNTRY)
