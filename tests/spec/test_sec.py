@@ -139,6 +139,22 @@ def test_the_frames_of_a_year_that_ends_in_june_are_those_of_the_sec(
     assert len(marked) > 200
 
 
+@pytest.mark.rule("ENV-5")
+def test_an_answer_has_one_entity_tag_for_each_encoding_and_is_not_sent_again(
+    live: LiveServer, key: str
+) -> None:
+    path = f"/sec/api/xbrl/companyfacts/CIK{CIK:010d}.json"
+    tags = {}
+    for encoding in ("identity", "gzip", "zstd"):
+        answer = live.get(path, key, accept_encoding=encoding)
+        tags[encoding] = answer.headers["etag"]
+        assert answer.headers.get("content-encoding", "identity") == encoding
+    assert len({*tags.values()}) == len(tags)
+    for sent in (*tags.values(), "*", f"W/{tags['gzip']}"):
+        assert live.get(path, key, if_none_match=sent).status_code == 304, sent
+    assert live.get(path, key, if_none_match='"other"').status_code == 200
+
+
 def test_unknown_registrants_and_tiers_are_refused_in_json(live: LiveServer, key: str) -> None:
     path = f"/sec/api/xbrl/companyfacts/CIK{CIK:010d}.json"
     for status, answer in (

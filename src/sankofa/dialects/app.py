@@ -31,6 +31,7 @@ from sankofa.operations.answers import (
     body_digest,
     choose_encoding,
     compressed,
+    matching_tag,
     problem_headers,
 )
 from sankofa.operations.contract import Call
@@ -195,21 +196,16 @@ class _DialectExchange(Exchange):
             if reply.status != 200 or not reply.cached:
                 return self._of(reply)
             tag, body = body_digest(reply.body), reply.body
-            headers = [
-                (b"content-type", reply.content_type.encode()),
-                *reply.headers,
-                (b"etag", f'"{tag}"'.encode()),
-            ]
+            headers = [(b"content-type", reply.content_type.encode()), *reply.headers]
+            own_tag = tag
             if (encoding := choose_encoding(head.accept_encoding, len(body))) is not None:
-                body = await compressed(body, encoding)
+                body, own_tag = await compressed(body, encoding), f"{tag}.{encoding}"
                 headers.append((b"content-encoding", encoding.encode()))
-            known = CachedAnswer(headers, body, tag)
+            known = CachedAnswer([*headers, (b"etag", f'"{own_tag}"'.encode())], body, tag)
             self.service.answers.offer(key, known)
         headers = [*known.headers, *self._of_key()]
-        if head.if_none_match:
-            tags = [one.strip().removeprefix(b"W/") for one in head.if_none_match.split(b",")]
-            if f'"{known.tag}"'.encode() in tags:
-                return Response(304, headers)
+        if head.if_none_match and matching_tag(head.if_none_match, known.tag):
+            return Response(304, headers)
         return Response(200, headers, known.body)
 
     def _of(self, reply: DialectReply) -> Response:

@@ -144,6 +144,18 @@ def _preference(accept_encoding: bytes) -> tuple[str | None, bool]:
     return best if liked else None, weights.get("identity", weights.get("*", 1.0)) > 0
 
 
+def matching_tag(if_none_match: bytes, tag: str) -> str | None:
+    """The tag under which a client already has this answer, in any encoding, or None."""
+    if if_none_match.strip() == b"*":
+        return tag
+    for candidate in if_none_match.split(b","):
+        client_tag = candidate.strip().removeprefix(b"W/").strip(b'"').decode("latin-1")
+        base, _, encoding = client_tag.rpartition(".")
+        if client_tag == tag or (base == tag and encoding in ENCODINGS):
+            return client_tag
+    return None
+
+
 def weights_in(accept: bytes) -> dict[str, float]:
     """What a header field accepts, with its weight (RFC 9110, section 12.4.2); 0 for no weight."""
     weights: dict[str, float] = {}

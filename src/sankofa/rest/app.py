@@ -28,6 +28,7 @@ from sankofa.operations.answers import (
     RESOURCE_METADATA,
     CachedAnswer,
     Headers,
+    matching_tag,
     problem_body,
     problem_headers,
 )
@@ -70,7 +71,6 @@ from sankofa.rest.response import (
     OpenPage,
     deprecation_headers,
     entity_tag,
-    matching_tag,
     same_edition,
     write_answer,
 )

@@ -22,12 +22,20 @@ from sankofa.model import errors
 from sankofa.model.catalogue_rows import METHODOLOGY as CROSS_RATES
 from sankofa.model.days import instant
 from sankofa.model.provenance import LICENSE_NOTICE
-from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers, choose_encoding, compressed
+from sankofa.operations.answers import (
+    JSON,
+    NO_STORE,
+    RESOURCE_METADATA,
+    Headers,
+    choose_encoding,
+    compressed,
+    matching_tag,
+)
 from sankofa.operations.contract import endpoints, operations, printable
 from sankofa.operations.service import Head, Response, Service, build_id
 from sankofa.rest.feeds import FeedEntry, document
 from sankofa.rest.openapi import describe, examples
-from sankofa.rest.response import OpenPage, PageAnswer, matching_tag
+from sankofa.rest.response import OpenPage, PageAnswer
 from sankofa.settings import Settings
 
 

@@ -15,7 +15,6 @@ from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import InvalidParameter, SettingsError
 from sankofa.operations.answers import (
-    ENCODINGS,
     JSON,
     CachedAnswer,
     Headers,
@@ -51,18 +50,6 @@ def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: da
     """A digest of everything that decides the bytes: edition, query, the key's rights and today's date."""
     request = f"{path} {grant.sample} {grant.row_cap} {today.toordinal()} ".encode() + query
     return f"{edition_id}-{hashlib.blake2b(request, digest_size=9).hexdigest()}"
-
-
-def matching_tag(if_none_match: bytes, tag: str) -> str | None:
-    """The tag under which a client already has this answer, in any encoding, or None."""
-    if if_none_match.strip() == b"*":
-        return tag
-    for candidate in if_none_match.split(b","):
-        client_tag = candidate.strip().removeprefix(b"W/").strip(b'"').decode("latin-1")
-        base, _, encoding = client_tag.rpartition(".")
-        if client_tag == tag or (base == tag and encoding in ENCODINGS):
-            return client_tag
-    return None
 
 
 def next_link(
