@@ -259,6 +259,11 @@ def test_an_unknown_claim_says_why(
         ("46.2bn", "ZAR/shares", "unknown"),
         ("46.2%", "", "unknown"),
         ("46,222mm", "ZAR", "supported"),
+        ("4.62E+10", "ZAR", "supported"),
+        ("4,6222e10", "", "supported"),
+        ("4.63E+10", "ZAR", "contradicted"),
+        ("4.62E+01", "ZAR bn", "supported"),
+        ("-4.62E+10", "ZAR", "contradicted"),
     ],
 )
 def test_rounding_follows_the_digits_of_the_claim_and_units_are_never_guessed(
@@ -540,12 +545,13 @@ def test_audit_reads_the_tables_that_spreadsheets_write(
     table = tmp_path / "figures.csv"
     lines = ["subject;measure;period;value;unit;date", f"JSE:SMPKG;revenue;2024;{decimal};ZAR bn;01.10.2024"]
     lines += [f"JSE:SMPKG;Revenue;FY24;{thousands};ZAR million;2024-10-01 09:30:00", ";;;;;"]
+    lines.append(f"JSE:SMPKG;revenue;2024;4{decimal[2]}62E+10;ZAR;2024-10-01")
     lines.append("Société é;revenue;2024;1;ZAR;30 June 2025")
     text = "\r\n".join(lines).replace(";", separator)
     table.write_bytes(text.encode(encoding))
     done = run(server.home, "audit", table)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.splitlines()[-1] == "1 not found, 2 supported"
+    assert done.stdout.splitlines()[-1] == "1 not found, 3 supported"
     assert "Société é" in done.stdout
 
 

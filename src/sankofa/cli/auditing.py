@@ -103,7 +103,7 @@ def _rows(
             yield line, {column: row.get(column, "") for column in _COLUMNS if column in columns}
 
 
-_NUMBER: Final = re.compile(r"[0-9][0-9.,]*")
+_NUMBER: Final = re.compile(r"[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?")
 _ONE_SEPARATOR: Final = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 _POINTED_DAY: Final = re.compile(r"([0-9]{2})\.([0-9]{2})\.([0-9]{4})")
 _INSTANT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ][0-9:.]+(?:Z|[+-][0-9:]+)?")
@@ -200,7 +200,8 @@ def _print_audit(audited: list[_Audited]) -> None:
         text = f"{one.finding:<13}line {one.line}: {' '.join(filter(None, claimed))}"
         text += f", used on {row['date']}" if row["date"] else ""
         if one.finding == "look-ahead":
-            text += f", public on {check['available_at']} ({one.days_early} days later)"
+            days = "1 day" if one.days_early == 1 else f"{one.days_early} days"
+            text += f", public on {check['available_at']} ({days} later)"
         elif check["detail"]:
             text += f": {check['detail']}"
         elif one.finding == "restated":

@@ -30,7 +30,8 @@ _SYMBOLS: Final = {
 _VALUE: Final = re.compile(
     r"(?P<sign>[-\u2212+(]?)(?:(?P<code>[^\W\d_]{1,4}|[^\W\d_]{0,3}[$\u20ac\u00a3\u20a6\u20b5])\.? ?)?"
     r"(?P<minus>[-\u2212+]?)"
-    r"(?:(?P<point>[0-9]{1,3}(?:[, ][0-9]{3})+(?:[.][0-9]{1,20})?|[0-9]{0,60}[.][0-9]{1,20}|[0-9]{1,60})"
+    r"(?:(?P<mantissa>[0-9]{1,3}(?:[.,][0-9]{1,20})?)[eE](?P<power>[+-]?[0-9]{1,2})"
+    r"|(?P<point>[0-9]{1,3}(?:[, ][0-9]{3})+(?:[.][0-9]{1,20})?|[0-9]{0,60}[.][0-9]{1,20}|[0-9]{1,60})"
     r"|(?P<comma>[0-9]{1,3}(?:[.][0-9]{3}){2,}(?:,[0-9]{1,20})?|[0-9]{1,3}(?:[. ][0-9]{3})+,[0-9]{1,20}"
     r"|[0-9]{1,60},[0-9]{1,20}))(?P<close>\)?) ?(?P<word>%|[^\d()%]{0,30})(?P<last>\)?)"
 )
@@ -134,16 +135,20 @@ def read_claim(value: str, unit: str | None) -> ClaimedValue:
         currencies.add(_currency_of(own))
     if len(currencies) > 1 or (None in currencies and (match["code"] or code)):
         raise ValueError("its currency is unknown or differs from `unit`")
-    digits = match["point"] or match["comma"].translate({ord("."): None, ord(","): "."})
+    if match["mantissa"]:  # 3.59E+08, as spreadsheets write it
+        digits = match["mantissa"].replace(",", ".")
+    else:
+        digits = match["point"] or match["comma"].translate({ord("."): None, ord(","): "."})
     whole, _, decimals = re.sub("[, ]", "", digits).partition(".")
     number = Decimal(f"{whole or 0}{'.' if decimals else ''}{decimals}")
     exponent = -len(decimals)
     if not decimals:  # zeros at the end may be rounding
         zeros = len(whole) - len(whole.rstrip("0"))
         exponent = max(min(zeros, len(whole) - _SIGNIFICANT), 0)
-    number = number.scaleb(scale)
+    power = scale + int(match["power"] or 0)
+    number = number.scaleb(power)
     is_percent = percent or (unit or "").lower() in _PERCENT
-    tolerance = Decimal(5).scaleb(exponent - 1 + scale)
+    tolerance = Decimal(5).scaleb(exponent - 1 + power)
     if not is_percent:
         tolerance = min(tolerance, number * _MOST_RELATIVE)
     if (match["sign"] + match["minus"]).strip("+"):
