@@ -21,6 +21,11 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.claims import ClaimFigure, judge
 from tests.every import every
 from tests.live import LiveServer, run
+from tests.spec import market
+from tests.spec.market import Desk
+from tests.spec.register import lei, record
+
+plain_desk = market.plain_desk
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 TICKER = "JSE:SMPKG"
@@ -39,6 +44,24 @@ def check(server: LiveServer, key: str, **claim: str) -> dict[str, Any]:
     (row,) = server.rows("/v1/check", key, **claim)
     assert set(row) == FIELDS
     return row
+
+
+@pytest.mark.rule("CLM-1", "CLM-4")
+def test_a_name_with_its_legal_form_is_of_that_organisation_alone(plain_desk: Desk) -> None:
+    old, new = lei("OLDGOLD"), lei("NEWGOLD")
+    plain_desk.records(record(old, "Harbour Gold Limited", "ZA"), record(new, "HARBOUR GOLD PLC", "GB"))
+    figures = (
+        "entity,line_item,value,currency,period_start,period_end,available_at,document\n"
+        f"lei:{old},revenue,4174000000,USD,2015-01-01,2015-12-31,2016-03-01,afs\n"
+    )
+    plain_desk.ingest("filings", "figures.csv", figures)
+    with plain_desk.publish_and_serve() as caller:
+        claim = {"measure": "revenue", "period": "2015", "value": "4174m"}
+        (row,) = caller.get("/v1/check", subject="Harbour Gold Limited", **claim)["data"]
+        assert (row["verdict"], row["value"]) == ("supported", 4174000000)
+        either = caller.get("/v1/check", subject="Harbour Gold", **claim)
+        assert either["data"][0]["verdict"] == "unknown"
+        assert either["unknown"]["detail"].startswith("2 organisations have this name")
 
 
 @pytest.mark.rule("CLM-1")

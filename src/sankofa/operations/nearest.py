@@ -143,9 +143,11 @@ async def identified(call: Call, text: str, id_types: Iterable[str], most: int =
 
 
 async def having_name(call: Call, text: str, most: int) -> list[Hit]:
-    """The organisations with exactly this name."""
+    """The organisations with exactly this name, legal form included; else those with its words."""
     hits, _ = await NameQuery(call.edition, ORGANISATIONS, words(text), None).search(most, forgiving=False)
-    return [hit for hit in hits if words(hit.matched_value) == words(text)]
+    named = [hit for hit in hits if words(hit.matched_value) == words(text)]
+    whole = " ".join(text.split()).casefold()
+    return [hit for hit in named if hit.matched_value.casefold() == whole] or named
 
 
 async def words_to_find(edition: Edition, text: str, country: str | None) -> set[str]:
