@@ -202,7 +202,7 @@ def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
 
 async def _never_renamed(organisations: Collection[bytes] | None, view: DayView) -> bool:
     """Whether the organisations in rows without their capture are known, and never changed."""
-    return organisations is not None and (await view.known_days()).dated_ids.isdisjoint(organisations)
+    return organisations is not None and (await view.known_days()).renamed_ids.isdisjoint(organisations)
 
 
 async def _of_the_day(contents: _RowContents, answer: Answer, sources: Sources | None, call: Call) -> Answer:
@@ -273,17 +273,17 @@ async def named_on(call: Call, edition: Edition, day: date, selection: Selection
 async def with_names(rows: bytes, edition: DayView) -> bytes:
     """Gives rows the names and identifiers that organisations had on the day."""
     known = await edition.known_days()
-    if not known.dated:
+    if not known.renamed:
         return rows
     mark = _OWN_ID if _OWN_ID in rows else _ENTITY_ID
-    dated = known.dated_ids.intersection(text[:ID_LENGTH] for text in rows.split(mark)[1:])
-    if not dated:
+    renamed = known.renamed_ids.intersection(text[:ID_LENGTH] for text in rows.split(mark)[1:])
+    if not renamed:
         return rows
     patched = []
     for fields in _rows(b"[%b]" % rows):
         written = fields.get("service_id") or fields.get("entity_id") or b'""'
         service_id = msgspec.json.decode(written)
-        if service_id.encode() in dated and (row := await edition.entity(service_id)) is not None:
+        if service_id.encode() in renamed and (row := await edition.entity(service_id)) is not None:
             own = organisation(row)
             for name in _OF_THE_DAY:
                 if name in fields and (name != "country" or "legal_name" in fields):  # not a tender's row

@@ -105,7 +105,9 @@ class KnownDays(msgspec.Struct, frozen=True):
     days: "array[int]"
     dated: frozenset[int]
     """Numbers of organisations whose row ever changed."""
-    dated_ids: frozenset[bytes]
+    renamed: frozenset[int]
+    """Those of them whose names, country, LEI or listings changed."""
+    renamed_ids: frozenset[bytes]
 
     def number(self, service_id: str) -> int | None:
         encoded = service_id.encode()
@@ -162,8 +164,9 @@ class DayView(Edition):
             days = array("i", await super().numbers(KNOWN, "days"))
             ids = bytes(await super().raw(KNOWN, "ids") or b"")
             dated = frozenset(await super().numbers(KNOWN, "dated"))
-            own = frozenset(ids[n * ID_LENGTH : (n + 1) * ID_LENGTH] for n in dated)
-            known = KnownDays(ids, days, dated, own)
+            renamed = frozenset(await super().numbers(KNOWN, "renamed"))
+            own = frozenset(ids[n * ID_LENGTH : (n + 1) * ID_LENGTH] for n in renamed)
+            known = KnownDays(ids, days, dated, renamed, own)
             named = bytes(await super().raw(TENDER_KNOWN, "ids") or b"").decode()
             for at, day in enumerate(await super().numbers(TENDER_KNOWN, "days")):
                 number = known.number(named[at * ID_LENGTH : (at + 1) * ID_LENGTH])

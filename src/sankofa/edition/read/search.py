@@ -436,7 +436,7 @@ async def _record(edition: Edition, index: SearchIndex, number: int) -> SearchRe
     record = _decode((await edition.blocks(index.records, str(number), 0, 1))[0][1])
     if not isinstance(edition, DayView) or index is not ORGANISATIONS:
         return record
-    if number not in (await edition.known_days()).dated:
+    if number not in (await edition.known_days()).renamed:
         return record
     names = await edition.names(number)
     return replace(record, names=tuple(names), words=tuple(tuple(words(name)) for name in names))

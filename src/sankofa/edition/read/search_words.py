@@ -166,19 +166,19 @@ async def _stored_postings(edition: Edition, index: SearchIndex, key: str) -> Po
 async def _known_postings(edition: DayView, index: SearchIndex, key: str, postings: Postings) -> Postings:
     """The records known on the day, with the word in a name of that day, in the country."""
     day, days = edition.day, await edition.record_days(index)
-    dated = (await edition.known_days()).dated if index is ORGANISATIONS else frozenset()
+    renamed = (await edition.known_days()).renamed if index is ORGANISATIONS else frozenset()
     country, _, word = key.rpartition("|")
     stored: Iterable[tuple[int, int]] = zip_longest(
         postings.numbers, postings.word_counts[: len(postings.numbers)], fillvalue=0
     )
-    if country and dated:
+    if country and renamed:
         left = await _stored_postings(edition, index, f"{former_scope(country)}|{word}")
         stored = merge(stored, ((number, 0) for number in left.numbers)) if left.numbers else stored
     numbers, counts = array("I"), bytearray()
     for number, count in stored:
         if days[number] > day:
             continue
-        if number in dated and not word.startswith("$"):
+        if number in renamed and not word.startswith("$"):
             names = await edition.names(number, country or None)
             if not any(word in words(name) for name in names):
                 continue

@@ -66,6 +66,8 @@ class _FirstDays:
         self.days = array("i")
         self.dated = array("i")
         """Numbers of organisations whose row changed."""
+        self.renamed = array("i")
+        """Those of them whose names, country, LEI or listings changed."""
         self.from_tenders = array("i")
         """Numbers of organisations that only tenders name."""
         self.states: dict[str, bytes] = {}
@@ -81,18 +83,23 @@ class _FirstDays:
             self.days.append(min((*days, ordinal(context.captures[entity.first_capture].day))))
             if len(changes) == 1 and len(entity.statements) < 2:  # most organisations
                 continue
+            described = [_entity_row(context, own, day) for day, own in changes]
             rows = [
-                (
-                    ordinal(day) if day else 0,
-                    wire.encode(_entity_row(context, own, day)),
-                    _evidence(context, own),
-                )
-                for day, own in changes
+                (ordinal(day) if day else 0, wire.encode(row), _evidence(context, own))
+                for (day, own), row in zip(changes, described, strict=True)
             ]
             distinct = [one for n, one in enumerate(rows) if not n or one[1:] != rows[n - 1][1:]]
             if len(distinct) > 1 or distinct[0][2]:
                 self.dated.append(number)
+                today = _shown_elsewhere(_entity_row(context, entity))
+                if any(_shown_elsewhere(row) != today for row in described):
+                    self.renamed.append(number)
                 self.states[entity.service_id] = _write(distinct)
+
+
+def _shown_elsewhere(row: EntityRow) -> tuple[object, ...]:
+    """The fields that searches use and rows of other datasets repeat."""
+    return row.legal_name, row.other_names, row.country, row.lei, row.listings
 
 
 def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity]]:
@@ -110,6 +117,7 @@ def known_days(context: BuildContext) -> Building:
     yield KeyRows("days", [Entry(known.days.tobytes())])
     yield KeyRows("from_tenders", [Entry(known.from_tenders.tobytes())])
     yield KeyRows("ids", [Entry(bytes(known.ids))])
+    yield KeyRows("renamed", [Entry(known.renamed.tobytes())])
     return Outcome(known.states)
 
 
