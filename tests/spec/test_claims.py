@@ -456,6 +456,9 @@ def test_no_claim_of_five_thousand_is_falsely_supported() -> None:
         ("12%", "% of GDP", "12", "% of GDP", "supported"),
         ("26974", "US$ million", "26974000000", "USD", "supported"),
         ("26974", "Rm", "26974000000", "ZAR", "supported"),
+        ("N4.2bn", None, "4200000000", "NGN", "supported"),
+        ("N4.2bn", None, "4200000000", "USD", "unknown"),
+        ("N$4.2bn", None, "4200000000", "NAD", "supported"),
         ("26974000", "R'000", "26974000000", "ZAR", "supported"),
     ],
 )

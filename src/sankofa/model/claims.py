@@ -25,7 +25,7 @@ _PERCENT: Final = ("%", "percent", "per cent", "pct")
 _SYMBOLS: Final = {
     "$": "USD", "us$": "USD", "\u20ac": "EUR", "\u00a3": "GBP", "r": "ZAR", "rand": "ZAR", "\u20a6": "NGN",
     "ksh": "KES", "kshs": "KES", "ush": "UGX", "tsh": "TZS", "gh\u20b5": "GHS", "\u20b5": "GHS", "r$": "BRL",
-    "c$": "CAD", "a$": "AUD",
+    "c$": "CAD", "a$": "AUD", "n": "NGN", "n$": "NAD",
 }  # fmt: skip
 _VALUE: Final = re.compile(
     r"(?P<sign>[-\u2212+(]?)(?:(?P<code>[^\W\d_]{1,4}|[^\W\d_]{0,3}[$\u20ac\u00a3\u20a6\u20b5])\.? ?)?"
