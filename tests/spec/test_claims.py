@@ -127,6 +127,27 @@ def spellings(part: str, year: int) -> list[str]:
 
 
 @pytest.mark.ci
+@pytest.mark.rule("CLM-2")
+@pytest.mark.parametrize(
+    ("measure", "value", "verdict"),
+    [
+        ("loss before tax", "410.7m", "supported"),
+        ("loss_before_tax", "-410.7m", "supported"),
+        ("profit_before_tax", "-410.7m", "supported"),
+        ("profit_before_tax", "410.7m", "contradicted"),
+        ("net loss", "344.8m", "supported"),
+        ("net loss", "410.7m", "contradicted"),
+    ],
+)
+def test_a_loss_is_a_negative_profit(
+    starter: tuple[LiveServer, str], measure: str, value: str, verdict: str
+) -> None:
+    server, key = starter
+    claim = {"subject": "NYSE:GFI", "measure": measure, "value": value, "period": "2018"}
+    assert check(server, key, **claim)["verdict"] == verdict
+
+
+@pytest.mark.ci
 @pytest.mark.rule("CLM-1", "CLM-4")
 def test_parts_of_a_financial_year_are_distinguished(starter: tuple[LiveServer, str]) -> None:
     """The year of MiX ends in March. A figure of one part supports no claim about another."""

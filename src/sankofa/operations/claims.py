@@ -110,6 +110,13 @@ _chosen = msgspec.json.Decoder(list[_Chosen]).decode
 _metrics = msgspec.json.Decoder(list[_Metric]).decode
 
 
+_LOSSES: Final = {
+    "loss": "profit",
+    "net_loss": "profit",
+    "operating_loss": "operating_profit",
+    "loss_before_tax": "profit_before_tax",
+}
+"""Line items that are a negative other one."""
 _WHY: Final[dict[str, JsonSchema]] = {
     "unknown": MEMBERS["absent"]
     | {"description": "Why the claim is unknown, and what to ask instead; null for any other verdict."}
@@ -149,7 +156,10 @@ async def check_claim(
     day = as_of or call.today
     claimed = {"subject": subject, "period": period, "value": value, "as_of": as_of and as_of.isoformat()}
     texts = {name: text for name, text in {**claimed, "unit": unit}.items() if text}
-    question = _Question(call, texts, _spelled(measure or ""), when, day)
+    item = _spelled(measure or "")
+    if item in _LOSSES:
+        item, claim = _LOSSES[item], claim._replace(number=-abs(claim.number))
+    question = _Question(call, texts, item, when, day)
     readings = await question.readings()
     verdict, figure = _agreed(claim, readings)
     absent = _unsettled(claim, readings) if readings else question.absent

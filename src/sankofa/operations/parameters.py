@@ -253,7 +253,8 @@ ClaimSubject = Annotated[
 ClaimMeasure = Annotated[
     str | None,
     kinds.Text(r"^[A-Za-z0-9_ -]*$", "revenue", longest=LONGEST_LINE_ITEM),
-    "A line item or metric; omitted or empty for a series.",
+    "A line item or metric; `net_loss`, `operating_loss` and `loss_before_tax` are negative profits. Omitted "
+    "or empty for a series.",
 ]
 ClaimPeriod = Annotated[
     str,
