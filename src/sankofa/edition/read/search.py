@@ -237,7 +237,7 @@ class NameQuery:
     async def _joined(self) -> list[str]:
         """The words of the query, `anglo gold` as `anglogold` if a name has that and none has both words."""
         query = list(self._words)
-        for at in range(len(query) - 2, -1, -1):
+        for at in range(len(query) - 2, -1, -1) if self._index is ORGANISATIONS else ():
             first, second = query[at : at + 2]
             if await self._in_a_name(first + second) and not await self._in_a_name(first, second):
                 query[at : at + 2] = [first + second]
@@ -245,6 +245,8 @@ class NameQuery:
 
     async def _parts(self, word: str) -> tuple[str, str] | None:
         """The two words of an unknown one that a name has together: `gold fields` of `goldfields`."""
+        if self._index is not ORGANISATIONS or not word.isalpha():
+            return None
         for end in range(LETTERS, len(word) - LETTERS + 1):
             if await self._in_a_name(word[:end], word[end:]):
                 return word[:end], word[end:]
