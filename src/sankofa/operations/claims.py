@@ -116,7 +116,7 @@ _LOSSES: Final = {
     "operating_loss": "operating_profit",
     "loss_before_tax": "profit_before_tax",
 }
-"""Line items that are a negative other one."""
+"""The measures that are a loss, each with the line item whose negative it is."""
 _WHY: Final[dict[str, JsonSchema]] = {
     "unknown": MEMBERS["absent"]
     | {"description": "Why the claim is unknown, and what to ask instead; null for any other verdict."}
