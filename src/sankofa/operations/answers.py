@@ -231,8 +231,8 @@ class AnswerCache:
             self.size -= len(self._answers.popitem(last=False)[1].body)
 
 
-_ABSENT: Final[JsonSchema] = MEMBERS["absent"]
-_ABSENT["properties"]["reason"] |= {
+MEMBERS["_license"]["examples"] = [LICENSE_NOTICE]
+MEMBERS["absent"]["properties"]["reason"] |= {
     "enum": list(ABSENCES),
     "description": " ".join(f"`{code}`: {meaning}" for code, meaning in ABSENCES.items()),
 }
@@ -253,45 +253,18 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
     It allows further members, so one can be added without a new version.
     """
     row = shapes[0] if len(shapes) == 1 else {"anyOf": list(shapes)}
-    properties: dict[str, JsonSchema] = {
+    names = ["count", "_license", "as_of", "edition", "truncated", "absent", "next_cursor"]
+    for name, parameter in (("as_of", "as_of"), ("next_cursor", "cursor")):
+        if parameter not in operation.parameters:
+            names.remove(name)
+    properties = {
         operation.rows_under: {"type": "array", "items": row, "description": "In the documented order."},
-        "count": {"type": "integer", "minimum": 0, "description": "How many rows this answer holds."},
-        "_license": {
-            "type": "string",
-            "description": "The terms of the data, and the attribution that its sources ask for.",
-            "examples": [LICENSE_NOTICE],
-        },
-    }
-    if "as_of" in operation.parameters:
-        properties["as_of"] = {
-            "type": "string",
-            "format": "date",
-            "description": "The day applied: the answer has nothing published later. "
-            "Sent back, it gives the same rows.",
-        }
-    properties["edition"] = {
-        "type": ["string", "null"],
-        "description": "Id of the edition that answered; null in a locked view.",
-    }
-    properties["truncated"] = {
-        "type": "boolean",
-        "description": "True if more rows matched than this answer holds.",
-    }
-    properties["absent"] = _ABSENT
-    if "cursor" in operation.parameters:
-        properties["next_cursor"] = {
-            "type": ["string", "null"],
-            "description": "Pass it back verbatim as `cursor` for the next page; null on the last page.",
-        }
-    properties |= operation.members
-    known_by = {
-        "type": "string",
-        "description": "The instant that the question named, if any. `edition` is null if nothing was "
-        "published by then.",
+        **{name: MEMBERS[name] for name in names},
+        **operation.members,
     }
     return {
         "type": "object",
-        "properties": {**properties, "known_by": known_by},
+        "properties": {**properties, "known_by": MEMBERS["known_by"]},
         "required": list(properties),
         "additionalProperties": True,
     }

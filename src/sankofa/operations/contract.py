@@ -31,18 +31,11 @@ from sankofa.operations.parameters import ALL_BY_DEFAULT, Basis
 
 NO_ROWS: Final = Selection((), 0, truncated=False)
 _AGENTS: Final[dict[str, dict[str, Any]]] = toml_table("sankofa.operations", "agents")
-MEMBERS: Final = toml_table("sankofa.operations", "members")
+MEMBERS: Final[dict[str, JsonSchema]] = toml_table("sankofa.operations", "members")
 """Schemas of members of the envelope, by name."""
-NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {"as_of": MEMBERS["nullable_as_of"]}
+NULLABLE_AS_OF: Final = {"as_of": MEMBERS["nullable_as_of"]}
 """The schema of `as_of` in the envelope, for answers that may hold annual macro values."""
-BASIS: Final[dict[str, JsonSchema]] = {
-    "basis": {
-        "type": "string",
-        "enum": list(get_args(Basis)),
-        "description": "The figures behind the values: today's, or those known on `as_of`.",
-    }
-}
-"""The schema of `basis` in the envelope."""
+BASIS: Final = {"basis": MEMBERS["basis"]}
 
 
 class Encoded(tuple[bytes | memoryview, ...]):

@@ -237,6 +237,7 @@ async def list_issuers(
     return page.answer(selection, last, as_of=page.day)
 
 
+MEMBERS["withheld_id_types"]["items"]["enum"] = list(ID_TYPES)
 _MATCH_ORDER = RowOrder("service_id")
 
 
@@ -249,14 +250,7 @@ class _Withheld(msgspec.Struct):
     dataset=ORGANISATIONS,
     row=CrosswalkRow,
     errors=(401, 404, 429, 503),
-    members={
-        "withheld_id_types": {
-            "type": "array",
-            "items": {"type": "string", "enum": list(ID_TYPES)},
-            "description": "Kinds of identifiers that exist for it but that the sample tier does not return.",
-        },
-        "crosswalk_loaded": {"type": "boolean", "description": "False until identifiers were loaded."},
-    },
+    members={name: MEMBERS[name] for name in ("withheld_id_types", "crosswalk_loaded")},
     extensions=("as_of", "limit", "cursor"),
 )
 async def get_crosswalk(
@@ -319,7 +313,7 @@ def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
     row=CrosswalkMatchRow,
     tool="lookup_identifier",
     extensions=("as_of", "limit", "cursor"),
-    members={"ambiguous": {"type": "boolean", "description": "True if several organisations match."}},
+    members={"ambiguous": MEMBERS["ambiguous"]},
 )
 async def find_by_identifier(
     call: Call,

@@ -2,7 +2,6 @@
 
 from calendar import monthrange
 from datetime import date
-from typing import get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -28,7 +27,6 @@ from sankofa.operations.contract import BASIS, MEMBERS, NO_ROWS, AgentView, Answ
 from sankofa.operations.locked import named_on
 from sankofa.operations.nearest import predecessor_hint, refuse_other_identifier
 from sankofa.operations.paging import first_page
-from sankofa.operations.parameter_types import JsonSchema
 
 
 class _Missing(msgspec.Struct):
@@ -42,19 +40,8 @@ _TAGS = {slug: tag for tag, slug in enumerate(slugs())}
 _REASON_MARKS = {reason: b'"reason":"%b"' % reason.encode() for reason in REASONS.values()}
 _read = msgspec.json.Decoder(list[_Missing]).decode
 _read_metrics = decoder_of([("metric", str)]).decode
-_OMITTED: dict[str, JsonSchema] = {
-    "omitted": {
-        "type": "object",
-        "description": "Number of missing values, by reason.",
-        "properties": {
-            reason: {"type": "integer", "minimum": 0, "description": meaning}
-            for reason, meaning in MEMBERS["omitted"].items()
-        },
-        "required": list(REASONS.values()),
-        "additionalProperties": False,
-    }
-}
-_MISSING: dict[str, JsonSchema] = {"missing": MEMBERS["missing"]}
+_OMITTED = {"omitted": MEMBERS["omitted"]}
+_MISSING = {"missing": MEMBERS["missing"]}
 _MISSING["missing"]["items"]["properties"]["metric"]["enum"] = list(slugs())
 _MISSING["missing"]["items"]["properties"]["reason"]["enum"] = [*REASONS.values(), TOO_OLD]
 
@@ -194,27 +181,22 @@ def _left_out(missing: list[_Missing], path: str, day: date, texts: dict[str, st
     if not reasons:
         return None
     what = missing[0].metric if len(missing) == 1 else f"Each of {len(missing)} metrics"
-    detail = f"{what} is left out on {day}. {' '.join(MEMBERS['omitted'][reason] for reason in reasons)}"
+    detail = f"{what} is left out on {day}. {' '.join(map(_meaning, reasons))}"
     as_known = Suggestion(path, texts | {"basis": "as_known"}, "With the figures known on that day.")
     other = Suggestion(path, texts, "Of whatever age.") if TOO_OLD in reasons else as_known
     return Absence("left_out", detail, suggestions=(other,))
+
+
+def _meaning(reason: str) -> str:
+    meaning: str = MEMBERS["omitted"]["properties"][reason]["description"]
+    return meaning
 
 
 _DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)
 _EVERY_ROW = 2**31 - 1
 _months = decoder_of([("month", str)]).decode
 _raw_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_PANEL_BASIS: dict[str, JsonSchema] = {
-    "basis": {
-        **BASIS["basis"],
-        "type": ["string", "null"],
-        "enum": [*get_args(parameters.Basis), None],
-        "description": "The figures behind the rows: today's, or those known on `as_of`. Null for "
-        "panels that do not use issuers' figures.",
-    }
-}
-
-
+_PANEL_BASIS = {"basis": {**MEMBERS["panel_basis"], "enum": [*MEMBERS["basis"]["enum"], None]}}
 _SIGNAL_FOR_AGENTS = AgentView(
     description=f"""\
 One published signal panel, whole, under `observations`: {", ".join(panels())}. 100 rows if `limit` is

@@ -23,7 +23,7 @@ from sankofa.model.errors import NotFound
 from sankofa.model.provenance import FUND, MACRO, source_of_ref, source_ref
 from sankofa.model.rows import Row, wire
 from sankofa.operations import parameters
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import MEMBERS, Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier, refuse_unknown_series
 from sankofa.operations.paging import first_page
 
@@ -123,12 +123,7 @@ _provenance = msgspec.json.Decoder(Row)
     errors=(400, 401, 402, 404, 410, 429, 503),
     paid=True,
     extension=True,
-    members={
-        "since": {
-            "type": ["string", "null"],
-            "description": "The earlier edition; null if there is none, so every row is listed as added.",
-        }
-    },
+    members={"since": MEMBERS["since"]},
 )
 async def get_changes(
     call: Call,
