@@ -8,9 +8,16 @@ ARGS    ?=
 EXTRAS  ?=
 XBRL    ?=
 
-# The first Python that is new enough; name another with PYTHON=...
-PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
-    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+# The first Python that is new enough and built with optimizations, else the first that is new enough; name another with PYTHON=...
+# Without optimizations, as pyenv builds it by default, everything takes up to twice as long. Distributions build with them.
+FIND_PYTHON = for p in python3 /usr/bin/python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
+    $$p -c 'import ensurepip, sys, sysconfig as c; \
+        optimized = sys.executable.startswith("/usr/bin/") or "--enable-optimizations" in str(c.get_config_var("CONFIG_ARGS")); \
+        sys.exit(1 if sys.version_info < (3, 11) else 0 if optimized else 2)' 2>/dev/null; \
+    case $$? in 0) echo $$p; exit;; 2) found=$${found:-$$p};; esac; done; echo $$found
+ifndef PYTHON
+PYTHON = $(eval PYTHON := $$(shell $$(FIND_PYTHON)))$(PYTHON)
+endif
 
 BIN     := .venv/bin
 RUNTIME := .venv/.runtime
@@ -127,9 +134,10 @@ clean: ## remove everything the targets made, except data in var/
 
 # A stamp is touched last, so an interrupted install starts again.
 
+# An environment keeps the Python that created it.
 define create-venv
-	@test -n "$(PYTHON)" || { echo "Sankofa needs Python 3.11 or newer; name one with PYTHON=/path/to/python3" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip' 2>/dev/null && $(PYTHON) -m venv --without-pip $(1) || { echo "$(PYTHON) cannot create $(1); on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+@test -n "$(PYTHON)" || { echo "Sankofa needs Python 3.11 or newer; name one with PYTHON=/path/to/python3" >&2; exit 1; }
+@test -x $(1)/bin/python || { $(PYTHON) -c 'import ensurepip' 2>/dev/null && $(PYTHON) -m venv --without-pip $(1); } || { echo "$(PYTHON) cannot create $(1); on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 endef
 
 # Compile the imports of a start once, even if the environment forbids bytecode: otherwise every start would.
