@@ -1,42 +1,27 @@
-"""The facts that red flag indicators read from one compiled release, and the results that need only these.
-
-The indicators are those of Cardinal, with its defaults (`red_flags`).
-"""
+"""The facts that red flag indicators read from one compiled release, and the results that need only these."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from decimal import Decimal
-from math import isfinite
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET
 
-from sankofa.model.ocds.guide_flags import fixed_findings
+from sankofa.model.ocds.fixed_flags import fixed_findings, submitted_bids
 from sankofa.model.ocds.guide_outliers import Facts, measure_all, shares_of
 from sankofa.model.ocds.guide_pairs import NO_RIVALS, Purchase, Rivals, purchases_of, rivals_of
 from sankofa.model.ocds.process_facts import (
     BUYER,
-    COMPETITIVE,
     DIGITS,
-    MOST_LISTED,
     PROCESS,
     PROCURING_ENTITY,
     TENDERER,
-    Bid,
     Classification,
-    PeriodFacts,
     ProcessFacts,
     Reading,
-    TenderFacts,
     all_bids,
-    final_awards,
+    amount_of,
     ids_of,
-    instant_of,
     only_supplier,
 )
-
-_SHORTEST: Final = 15
 
 
 class _Prices(NamedTuple):
@@ -79,141 +64,29 @@ def examine(ocid: str, facts: ProcessFacts, *, every: bool = False) -> Examined:
     """Reads one process. `every`: with the indicators that cannot be computed, and the reasons."""
     if facts.tender and facts.tender.status == "cancelled":
         return Examined(ocid, cancelled=True)
-    findings = [*_period(ocid, facts), *_single(ocid, facts), *fixed_findings(ocid, facts, every=every)]
-    measured = measure_all(facts, every=every)
-    shares = dict(shares_of(facts))
-    if not every and not facts.bids and not facts.awards:
-        return Examined(ocid, False, findings, shares=shares, measured=measured)
-    findings += [*_identical(ocid, facts), *_late(ocid, facts), *_alone(ocid, facts)]
     currencies = Counter(bid.value.currency for bid in all_bids(facts) if bid.value and bid.value.currency)
     supplier, reason = only_supplier(facts)
     return Examined(
         ocid,
         False,
-        findings,
+        list(fixed_findings(ocid, facts, every=every)),
         currencies,
         {currency: _prices(ocid, facts, currency, supplier, reason) for currency in currencies},
         reason or "No bid has an amount.",
         _entered(facts, supplier) if supplier else {},
-        shares | _disqualified(facts),
+        dict(shares_of(facts)) | _disqualified(facts),
         _classes(facts),
-        measured,
+        measure_all(facts, every=every),
         purchases_of(facts),
         rivals_of(facts),
     )
-
-
-def _submitted(facts: ProcessFacts) -> list[Bid]:
-    return [bid for bid in all_bids(facts) if bid.status and bid.status not in ("invited", "withdrawn")]
-
-
-def _amount(bid: Bid, currency: str) -> float | None:
-    value = bid.value
-    if not value or value.currency != currency or not isinstance(value.amount, Decimal):
-        return None
-    amount = float(value.amount)
-    return amount if isfinite(amount) else None
-
-
-def _period(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
-    period = (facts.tender and facts.tender.tender_period) or PeriodFacts()
-    start, end = instant_of(period.start_date), instant_of(period.end_date)
-    if start is None or end is None:
-        reason = "The tender period has no start or no end with a time and its zone."
-        yield Reading("R003", PROCESS, ocid, None, threshold=_SHORTEST, reason=reason)
-        return
-    days = int((end - start).total_seconds() / 86400)
-    inputs = {"start": period.start_date, "end": period.end_date, "days": days}
-    short = days < _SHORTEST
-    yield Reading("R003", PROCESS, ocid, short, float(short), _SHORTEST, inputs)
-
-
-def _single(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
-    tender = facts.tender or TenderFacts()
-    method, number = tender.procurement_method, tender.number_of_tenderers
-    reason = None
-    if method not in COMPETITIVE:
-        reason = "The procedure is not published as open or selective."
-    elif number is UNSET or number is None:
-        reason = "The number of tenderers is not published."
-    if reason:
-        yield Reading("R018", PROCESS, ocid, None, threshold=1, reason=reason)
-        return
-    inputs = {"number_of_tenderers": number, "procurement_method": method}
-    yield Reading("R018", PROCESS, ocid, number == 1, float(number == 1), 1, inputs)
-
-
-def _identical(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
-    prices: dict[tuple[float, str], set[str]] = {}
-    tenderers: dict[str, None] = {}
-    inputs: dict[str, Any] = {}
-    for bid in _submitted(facts):
-        ids, value = set(ids_of(bid.tenderers)), bid.value
-        if not ids or not value or not value.currency or not isinstance(value.amount, Decimal):
-            continue
-        price = float(value.amount), value.currency
-        other = prices.get(price)
-        if other is not None and other != ids:
-            inputs = {"amount": value.amount, "currency": value.currency}
-            tenderers |= dict.fromkeys(sorted(ids | other))
-        prices[price] = ids
-    if not prices:
-        reason = "No submitted bid has a tenderer and an amount."
-        yield Reading("R028", PROCESS, ocid, None, reason=reason)
-        return
-    inputs["tenderers"] = list(tenderers)[:MOST_LISTED]
-    yield Reading("R028", PROCESS, ocid, bool(tenderers), float(bool(tenderers)), None, inputs)
-    for tenderer in tenderers:
-        yield Reading("R028", TENDERER, tenderer, True, 1.0, None, {"ocid": ocid})
-
-
-def _late(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
-    end = facts.tender and facts.tender.tender_period and facts.tender.tender_period.end_date
-    if not end or not facts.awards or not all_bids(facts):
-        reason = "The end of the tender period, awards or bids are not published."
-        yield Reading("R030", PROCESS, ocid, None, reason=reason)
-        return
-    winners = {one for award in facts.awards if award.status == "active" for one in ids_of(award.suppliers)}
-    dated = [bid for bid in all_bids(facts) if bid.status == "valid" and bid.date]
-    late = dict.fromkeys(
-        one for bid in dated if str(bid.date) > end for one in ids_of(bid.tenderers) if one in winners
-    )
-    if not winners or not dated:
-        reason = "No active award names a supplier." if dated else "No valid bid has a date."
-        yield Reading("R030", PROCESS, ocid, None, reason=reason)
-        return
-    inputs = {"end": end, "late_winners": list(late)[:MOST_LISTED]}
-    yield Reading("R030", PROCESS, ocid, bool(late), float(bool(late)), None, inputs)
-    for tenderer in late:
-        yield Reading("R030", TENDERER, tenderer, True, 1.0, None, {"ocid": ocid})
-
-
-def _alone(ocid: str, facts: ProcessFacts) -> Iterator[Reading]:
-    awards = final_awards(facts)
-    if isinstance(awards, str):
-        yield Reading("R035", PROCESS, ocid, None, threshold=1, reason=awards)
-        return
-    winners = {one for award in awards for one in ids_of(award.suppliers)}
-    by_status = {
-        status: {one for bid in all_bids(facts) if bid.status == status for one in ids_of(bid.tenderers)}
-        for status in ("valid", "disqualified")
-    }
-    valid, others = by_status["valid"], by_status["disqualified"] - by_status["valid"]
-    if len(valid) != 1 or valid != winners:
-        reason = "There is not exactly one tenderer with a valid bid, who won."
-        yield Reading("R035", PROCESS, ocid, None, threshold=1, reason=reason)
-        return
-    inputs = {"winner": min(valid), "disqualified": sorted(others)[:MOST_LISTED]}
-    yield Reading("R035", PROCESS, ocid, bool(others), float(len(others)), 1, inputs)
-    if others:
-        yield Reading("R035", TENDERER, min(valid), True, 0.0, 1, {"ocid": ocid})
 
 
 def _prices(ocid: str, facts: ProcessFacts, currency: str, supplier: str, reason: str) -> _Prices:
     winning = lowest_other = None
     other = ""
     for bid in all_bids(facts) if supplier else ():
-        amount, ids = _amount(bid, currency), ids_of(bid.tenderers)
+        amount, ids = amount_of(bid.value, currency), ids_of(bid.tenderers)
         if bid.status != "valid" or amount is None or len(bid.tenderers or ()) != 1 or not ids:
             continue
         if ids[0] == supplier:
@@ -238,8 +111,8 @@ def _prices(ocid: str, facts: ProcessFacts, currency: str, supplier: str, reason
 def _lowest(ocid: str, facts: ProcessFacts, currency: str) -> Reading:
     lowest: tuple[float, str] | None = None
     has_valid = False
-    for bid in _submitted(facts):
-        amount = _amount(bid, currency)
+    for bid in submitted_bids(facts):
+        amount = amount_of(bid.value, currency)
         if amount is not None:
             has_valid = has_valid or bid.status == "valid"
             if lowest is None or amount < lowest[0]:
@@ -263,7 +136,7 @@ def _entered(facts: ProcessFacts, supplier: str) -> dict[str, bool]:
 
 
 def _disqualified(facts: ProcessFacts) -> dict[tuple[str, str, str], tuple[int, int]]:
-    submitted = _submitted(facts)
+    submitted = submitted_bids(facts)
     bids: dict[tuple[str, str, str], tuple[int, int]] = {}
     if not submitted:
         return bids

@@ -1,4 +1,4 @@
-"""The indicators of the guide (`guide_flags`) that compare values with those of other processes or parties.
+"""The indicators of the guide (`red_flags`) that compare values with those of other processes or parties.
 
 - `OUTLIERS`: a measure of a process, against the quartiles of all its values or of a group of them, such as
   a procurement method;

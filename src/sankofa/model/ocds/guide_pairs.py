@@ -1,4 +1,4 @@
-"""The indicators of the guide (`guide_flags`) about pairs of parties, and what they read from one process.
+"""The indicators of the guide (`red_flags`) about pairs of parties, and what they read from one process.
 
 - R040, R050 and R052 compare what each supplier was awarded by one buyer, or in one market: an item category;
 - R023 and R053 compare two tenderers over the processes in which both bid.

@@ -280,8 +280,11 @@ def tender_of(facts: ProcessFacts) -> TenderFacts:
     return facts.tender or TenderFacts()
 
 
-def amount_of(price: Price | UnsetType | None) -> float | None:
+def amount_of(price: Price | UnsetType | None, currency: Text = None) -> float | None:
+    """The amount of a price with a currency, or with this one."""
     if not price or not isinstance(price.amount, Decimal) or not price.currency:
+        return None
+    if currency and price.currency != currency:
         return None
     amount = float(price.amount)
     return amount if isfinite(amount) else None

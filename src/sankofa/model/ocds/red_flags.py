@@ -1,9 +1,9 @@
 """Red flags of contracting processes (contract: FLAG-1): the indicators of Cardinal, and others of the guide.
 
 Cardinal is the Open Contracting Partnership's library of indicators; its documentation explains each of them
-(https://cardinal.readthedocs.io/en/latest/cli/indicators/). The guide is the Partnership's too (see
-`guide_flags`). An indicator is computed from compiled releases. Outliers are judged by the quartiles of the
-population. A flag is a reason to look, and proves nothing.
+(https://cardinal.readthedocs.io/en/latest/cli/indicators/). The guide is the Partnership's too: "Red flags in
+public procurement" (2024). An indicator is computed from compiled releases. Outliers are judged by the
+quartiles of the population. A flag is a reason to look, and proves nothing.
 
 Only the fields that indicators read are stored of each release (`ProcessReleases`).
 """

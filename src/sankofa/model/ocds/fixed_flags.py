@@ -1,40 +1,127 @@
-"""The indicators of the Open Contracting Partnership's guide, "Red flags in public procurement" (2024).
+"""The indicators that need no other process: some of Cardinal, others of the guide (`red_flags`).
 
-An indicator is a function of a compiled release and a line in a table. `FIXED` has those that need no other
-process: their value is above a figure, or says yes or no. `guide_outliers` has the others. A function answers
-with a sentence where the indicator cannot be computed.
+Each is a function of a compiled release and a line in `FIXED`. A function answers with a sentence where the
+indicator cannot be computed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from sankofa.model.ocds.process_facts import (
+    COMPETITIVE,
     MOST_LISTED,
     PROCESS,
+    TENDERER,
     AwardFacts,
+    Bid,
     ContractFacts,
     PeriodFacts,
     ProcessFacts,
     Reading,
     active_contracts,
+    all_bids,
     award_of,
     both_amounts,
+    final_awards,
+    ids_of,
     instant_of,
     tender_of,
 )
 
 Inputs = dict[str, Any]
-Fact = tuple[float, Inputs] | str
-"""The value of an indicator and its inputs; or why it cannot be computed."""
 
 _ADVERTISED: Final = {"tenderNotice", "biddingDocuments"}
+_SHORTEST: Final = 15
 _MOST: Final = 0.5
 _NUMBERS: Final = (int, Decimal)
 
 
-def _yes(flagged: bool, **inputs: Any) -> Fact:
-    return float(flagged), inputs
+class Result(NamedTuple):
+    """The value of an indicator for a process, and the tenderers that are flagged with it."""
+
+    flagged: bool
+    value: float
+    inputs: Inputs
+    tenderers: Sequence[str] = ()
+
+
+def _yes(flagged: bool, tenderers: Sequence[str] = (), **inputs: Any) -> Result:
+    return Result(flagged, float(flagged), inputs, tenderers)
+
+
+def _period(facts: ProcessFacts) -> Result | str:
+    period = tender_of(facts).tender_period or PeriodFacts()
+    start, end = instant_of(period.start_date), instant_of(period.end_date)
+    if start is None or end is None:
+        return "The tender period has no start or no end with a time and its zone."
+    days = int((end - start).total_seconds() / 86400)
+    return _yes(days < _SHORTEST, start=period.start_date, end=period.end_date, days=days)
+
+
+def _single(facts: ProcessFacts) -> Result | str:
+    method, number = tender_of(facts).procurement_method, tender_of(facts).number_of_tenderers
+    if method not in COMPETITIVE:
+        return "The procedure is not published as open or selective."
+    if not isinstance(number, _NUMBERS):
+        return "The number of tenderers is not published."
+    return _yes(number == 1, number_of_tenderers=number, procurement_method=method)
+
+
+def submitted_bids(facts: ProcessFacts) -> list[Bid]:
+    return [bid for bid in all_bids(facts) if bid.status and bid.status not in ("invited", "withdrawn")]
+
+
+def _identical(facts: ProcessFacts) -> Result | str:
+    prices: dict[tuple[float, str], set[str]] = {}
+    tenderers: dict[str, None] = {}
+    inputs: Inputs = {}
+    for bid in submitted_bids(facts):
+        ids, value = set(ids_of(bid.tenderers)), bid.value
+        if not ids or not value or not value.currency or not isinstance(value.amount, Decimal):
+            continue
+        price = float(value.amount), value.currency
+        other = prices.get(price)
+        if other is not None and other != ids:
+            inputs = {"amount": value.amount, "currency": value.currency}
+            tenderers |= dict.fromkeys(sorted(ids | other))
+        prices[price] = ids
+    if not prices:
+        return "No submitted bid has a tenderer and an amount."
+    inputs["tenderers"] = list(tenderers)[:MOST_LISTED]
+    return Result(bool(tenderers), float(bool(tenderers)), inputs, list(tenderers))
+
+
+def _late(facts: ProcessFacts) -> Result | str:
+    end = (tender_of(facts).tender_period or PeriodFacts()).end_date
+    if not end or not facts.awards or not all_bids(facts):
+        return "The end of the tender period, awards or bids are not published."
+    winners = {one for award in facts.awards if award.status == "active" for one in ids_of(award.suppliers)}
+    dated = [bid for bid in all_bids(facts) if bid.status == "valid" and bid.date]
+    if not winners or not dated:
+        return "No active award names a supplier." if dated else "No valid bid has a date."
+    late = dict.fromkeys(
+        one for bid in dated if str(bid.date) > end for one in ids_of(bid.tenderers) if one in winners
+    )
+    return _yes(bool(late), list(late), end=end, late_winners=list(late)[:MOST_LISTED])
+
+
+def _alone(facts: ProcessFacts) -> Result | str:
+    awards = final_awards(facts)
+    if isinstance(awards, str):
+        return awards
+    winners = {one for award in awards for one in ids_of(award.suppliers)}
+    valid, disqualified = (
+        {one for bid in all_bids(facts) if bid.status == status for one in ids_of(bid.tenderers)}
+        for status in ("valid", "disqualified")
+    )
+    others = disqualified - valid
+    if len(valid) != 1 or valid != winners:
+        return "There is not exactly one tenderer with a valid bid, who won."
+    inputs = {"winner": min(valid), "disqualified": sorted(others)[:MOST_LISTED]}
+    return Result(bool(others), float(len(others)), inputs, list(valid) if others else ())
 
 
 def _amended(contract: ContractFacts) -> bool:
@@ -42,11 +129,13 @@ def _amended(contract: ContractFacts) -> bool:
     return bool(contract.amendments) or bool(last and (last.id or last.date or last.description))
 
 
-def _first(one: tuple[float, Inputs]) -> float:
-    return one[0]
+def _highest(ratios: Iterable[tuple[float, Inputs]], limit: float) -> Result | None:
+    """The highest ratio; None if there are none."""
+    value, inputs = max(ratios, key=itemgetter(0), default=(None, {}))
+    return None if value is None else Result(value > limit, value, inputs)
 
 
-def _advertised_late(facts: ProcessFacts) -> Fact:
+def _advertised_late(facts: ProcessFacts) -> Result | str:
     tender = tender_of(facts)
     start = (tender.tender_period or PeriodFacts()).start_date
     opened = instant_of(start)
@@ -61,13 +150,13 @@ def _advertised_late(facts: ProcessFacts) -> Fact:
     return _yes(first > opened, first_published=text, start=start)
 
 
-def _complaint(facts: ProcessFacts) -> Fact:
+def _complaint(facts: ProcessFacts) -> Result | str:
     if not isinstance(facts.complaints, list):
         return "The release has no list of complaints."
     return _yes(bool(facts.complaints), complaints=len(facts.complaints))
 
 
-def _unanswered(facts: ProcessFacts) -> Fact:
+def _unanswered(facts: ProcessFacts) -> Result | str:
     tender = tender_of(facts)
     if tender.status != "complete" or not tender.enquiries:
         return "The tender is not complete, or its enquiries are not published."
@@ -75,7 +164,7 @@ def _unanswered(facts: ProcessFacts) -> Fact:
     return _yes(bool(open_ones), unanswered=len(open_ones), enquiries=len(tender.enquiries))
 
 
-def _modified(facts: ProcessFacts) -> Fact:
+def _modified(facts: ProcessFacts) -> Result | str:
     if not facts.contracts:
         return "No contract is published."
     amended = [one for one in facts.contracts if _amended(one)]
@@ -92,7 +181,7 @@ def _amended_pairs(facts: ProcessFacts) -> list[tuple[ContractFacts, AwardFacts]
     return pairs if pairs or not amended else "The award of an amended contract is not published."
 
 
-def _changed_items(facts: ProcessFacts, *, more: bool) -> Fact:
+def _changed_items(facts: ProcessFacts, *, more: bool) -> Result | str:
     pairs = _amended_pairs(facts)
     if isinstance(pairs, str):
         return pairs
@@ -117,15 +206,7 @@ def _changed_items(facts: ProcessFacts, *, more: bool) -> Fact:
     return _yes(bool(changed), items=list(changed)[:MOST_LISTED])
 
 
-def _items_reduced(facts: ProcessFacts) -> Fact:
-    return _changed_items(facts, more=False)
-
-
-def _items_increased(facts: ProcessFacts) -> Fact:
-    return _changed_items(facts, more=True)
-
-
-def _price_increased(facts: ProcessFacts) -> Fact:
+def _price_increased(facts: ProcessFacts) -> Result | str:
     pairs = _amended_pairs(facts)
     if isinstance(pairs, str):
         return pairs
@@ -136,10 +217,10 @@ def _price_increased(facts: ProcessFacts) -> Fact:
     ]
     if pairs and not ratios:
         return "The values of an amended contract and of its award are not both published in one currency."
-    return max(ratios, key=_first) if ratios else (0.0, {"amended_contracts": 0})
+    return _highest(ratios, 1) or Result(False, 0.0, {"amended_contracts": 0})
 
 
-def _late_delivery(facts: ProcessFacts) -> Fact:
+def _late_delivery(facts: ProcessFacts) -> Result | str:
     compared = late = 0
     for contract in active_contracts(facts):
         for one in (contract.implementation and contract.implementation.milestones) or ():
@@ -164,16 +245,16 @@ def _paid(contract: ContractFacts) -> tuple[float, float, str] | None:
     return (sum(one[0] for one in paid), paid[0][1], "transactions") if paid else None
 
 
-def _overpaid(facts: ProcessFacts) -> Fact:
+def _overpaid(facts: ProcessFacts) -> Result | str:
     ratios = [
         (own[0] / own[1], {"paid": own[0], "contract": own[1], "field": own[2]})
         for contract in facts.contracts or ()
         if (own := _paid(contract))
     ]
-    return max(ratios, key=_first) if ratios else "No contract has a value and payments in its currency."
+    return _highest(ratios, 1) or "No contract has a value and payments in its currency."
 
 
-def _subcontracted(facts: ProcessFacts) -> Fact:
+def _subcontracted(facts: ProcessFacts) -> Result | str:
     shares: list[tuple[float, Inputs]] = []
     for award in facts.awards or ():
         own = award.subcontracting
@@ -183,26 +264,32 @@ def _subcontracted(facts: ProcessFacts) -> Fact:
                 shares.append((float(own.minimum_percentage), {**named, "field": "minimumPercentage"}))
             if both := both_amounts(own.value, award.value):
                 shares.append((both[0] / both[1], {**named, "field": "value"}))
-    return max(shares, key=_first) if shares else "No award says how much is subcontracted."
+    return _highest(shares, _MOST) or "No award says how much is subcontracted."
 
 
 class Fixed(NamedTuple):
-    """An indicator that is flagged if its value is above a figure."""
+    """An indicator that needs no other process."""
 
     section: str
     """The section of a release that it needs: without it, it cannot be computed."""
-    fact: Callable[[ProcessFacts], Fact]
-    limit: float | None = None
-    """None for yes and no."""
+    fact: Callable[[ProcessFacts], Result | str]
+    threshold: float | None = None
+    of_tenderer: float = 1.0
+    """The value for a tenderer that is flagged with the process."""
 
 
 FIXED: Final[dict[str, Fixed]] = {
+    "R003": Fixed("tender", _period, _SHORTEST),
     "R004": Fixed("tender", _advertised_late),
+    "R018": Fixed("tender", _single, 1),
     "R020": Fixed("complaints", _complaint),
+    "R028": Fixed("bids", _identical),
+    "R030": Fixed("bids", _late),
+    "R035": Fixed("bids", _alone, 1, of_tenderer=0.0),
     "R039": Fixed("tender", _unanswered),
     "R064": Fixed("contracts", _modified),
-    "R065": Fixed("contracts", _items_reduced),
-    "R066": Fixed("contracts", _items_increased),
+    "R065": Fixed("contracts", partial(_changed_items, more=False)),
+    "R066": Fixed("contracts", partial(_changed_items, more=True)),
     "R067": Fixed("contracts", _late_delivery),
     "R068": Fixed("contracts", _overpaid, 1),
     "R069": Fixed("contracts", _price_increased, 1),
@@ -212,12 +299,13 @@ FIXED: Final[dict[str, Fixed]] = {
 
 def fixed_findings(ocid: str, facts: ProcessFacts, *, every: bool) -> Iterator[Reading]:
     """The results of `FIXED` for a process. `every`: with those that cannot be computed."""
-    for indicator, (section, fact, limit) in FIXED.items():
+    for indicator, (section, fact, threshold, of_tenderer) in FIXED.items():
         if not every and not getattr(facts, section):
             continue
         result = fact(facts)
         if not isinstance(result, str):
-            value, inputs = result
-            yield Reading(indicator, PROCESS, ocid, value > (limit or 0), value, limit, inputs)
+            yield Reading(indicator, PROCESS, ocid, result.flagged, result.value, threshold, result.inputs)
+            for one in result.tenderers:
+                yield Reading(indicator, TENDERER, one, True, of_tenderer, threshold, {"ocid": ocid})
         elif every:
-            yield Reading(indicator, PROCESS, ocid, None, threshold=limit, reason=result)
+            yield Reading(indicator, PROCESS, ocid, None, threshold=threshold, reason=result)
