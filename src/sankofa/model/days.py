@@ -57,17 +57,13 @@ def latest_day(today: str) -> str:
 
 def out_of_range(field: str, day: str, latest: str) -> str | None:
     """Why a day in a field of a file is rejected; None if it is accepted."""
-    return None if in_range(day, latest) else f"{field}: {range_fault(latest)}"
+    fault = range_fault(day, latest)
+    return f"{field}: {fault}" if fault else None
 
 
-def in_range(day: str, latest: str) -> bool:
-    """Whether a file may name a day; `latest` is a `latest_day`."""
-    return EARLIEST <= day <= latest
-
-
-def range_fault(latest: str) -> str:
-    """The message for a day outside the range."""
-    return f"outside {EARLIEST} to {latest}"
+def range_fault(day: str, latest: str) -> str:
+    """Why a file may not name a day, empty if it may; `latest` is a `latest_day`."""
+    return "" if EARLIEST <= day <= latest else f"outside {EARLIEST} to {latest}"
 
 
 @lru_cache(maxsize=65536)

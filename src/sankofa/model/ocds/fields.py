@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from sankofa.model.countries import currencies
-from sankofa.model.days import in_range, range_fault
+from sankofa.model.days import range_fault
 from sankofa.model.figures import exact
 from sankofa.model.text import toml_table
 
@@ -61,6 +61,10 @@ class Cleaning:
         """Possible free text: the text of free fields, and any text with blanks."""
         self.unplaced: list[str] = []
         """Names of parties in fields outside OCDS; people among them must not be named elsewhere."""
+
+    def fault(self, name: str, reason: str) -> Json:
+        """Record why a value becomes null."""
+        self.faults.append((name, reason))
 
 
 Cleaner = Callable[[Json, Cleaning, str], Json]
@@ -190,8 +194,7 @@ def _array(of: Cleaner, organisations: bool) -> Cleaner:
     def clean(value: Json, cleaning: Cleaning, name: str) -> Json:
         if type(value) is not list:
             if not (type(value) is str if texts else type(value) is dict):
-                cleaning.faults.append((name, "expected a list"))
-                return None
+                return cleaning.fault(name, "expected a list")
             value = [value] if value else []  # some portals omit the brackets of a one-element list
         if texts and _TEXTS.issuperset(map(type, value)):
             cleaning.texts += value if of is _text else [text for text in value if " " in text]
@@ -231,8 +234,7 @@ def _text(value: Json, cleaning: Cleaning, name: str) -> Json:
         return value
     if type(value) is int or type(value) is Decimal:
         return str(value)
-    cleaning.faults.append((name, "expected text"))
-    return None
+    return cleaning.fault(name, "expected text")
 
 
 def _code(value: Json, cleaning: Cleaning, name: str) -> Json:
@@ -246,23 +248,21 @@ def _address(value: Json, cleaning: Cleaning, name: str) -> Json:
             cleaning.texts.append(value)
         return value
     if type(value) is not str or value.strip():
-        cleaning.faults.append((name, "expected an address with http or https"))
+        cleaning.fault(name, "expected an address with http or https")
     return None
 
 
 def _identifier(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is str or type(value) is int:
         return value
-    cleaning.faults.append((name, "expected text or a whole number"))
-    return None
+    return cleaning.fault(name, "expected text or a whole number")
 
 
 def _file_number(value: Json, cleaning: Cleaning, name: str) -> Json:
     """An identifier that cannot spell a name: digits after at most four letters."""
     if type(value) is int or (type(value) is str and _FILE_NUMBER.fullmatch(value)):
         return value
-    cleaning.faults.append((name, "expected digits, after at most four letters"))
-    return None
+    return cleaning.fault(name, "expected digits, after at most four letters")
 
 
 def _number(value: Json, cleaning: Cleaning, name: str) -> Json:
@@ -275,8 +275,7 @@ def _number(value: Json, cleaning: Cleaning, name: str) -> Json:
             return Decimal(exact(value.strip())) if value.strip() else None
     except ValueError:
         pass
-    cleaning.faults.append((name, "not a finite number"))
-    return None
+    return cleaning.fault(name, "not a finite number")
 
 
 def _amount(value: Json, cleaning: Cleaning, name: str) -> Json:
@@ -287,8 +286,7 @@ def _integer(value: Json, cleaning: Cleaning, name: str) -> Json:
     number = _number(value, cleaning, name)
     if number is None or number == int(number):
         return None if number is None else int(number)
-    cleaning.faults.append((name, "expected a whole number"))
-    return None
+    return cleaning.fault(name, "expected a whole number")
 
 
 def _boolean(value: Json, cleaning: Cleaning, name: str) -> Json:
@@ -296,8 +294,7 @@ def _boolean(value: Json, cleaning: Cleaning, name: str) -> Json:
         return value
     if value in ("true", "false"):
         return value == "true"
-    cleaning.faults.append((name, "expected true or false"))
-    return None
+    return cleaning.fault(name, "expected true or false")
 
 
 def _currency(value: Json, cleaning: Cleaning, name: str) -> Json:
@@ -308,7 +305,7 @@ def _currency(value: Json, cleaning: Cleaning, name: str) -> Json:
     if code in currencies():
         return code
     if code != "":
-        cleaning.faults.append((name, "unknown currency"))
+        cleaning.fault(name, "unknown currency")
     return None
 
 
@@ -316,14 +313,11 @@ def _date(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is str:
         instant = moment(value)
         if instant is not None:
-            if in_range(instant[:10], cleaning.latest):
-                return value
-            cleaning.faults.append((name, range_fault(cleaning.latest)))
-            return None
+            fault = range_fault(instant[:10], cleaning.latest)
+            return cleaning.fault(name, fault) if fault else value
         if not value.strip():
             return None
-    cleaning.faults.append((name, "no such date"))
-    return None
+    return cleaning.fault(name, "no such date")
 
 
 def _scalar(value: Json, cleaning: Cleaning, name: str) -> Json:

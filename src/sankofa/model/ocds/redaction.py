@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
 from functools import cache, lru_cache
 from importlib import resources
-from itertools import islice
 from typing import Any, Final
 
 from sankofa.model.countries import country_names
@@ -89,44 +88,32 @@ def runs(
 
 
 _GRAM: Final = 6
-_NONE: Final[frozenset[Name]] = frozenset()
-
-Holders = defaultdict[str, set[Name]]
-
-
 class NameIndex:
     """Names by their words.
 
     In a given text most names behave alike: they differ only in the text's words and initials that they
-    have, and in the properties that `name_runs` checks. So only one name of each such group is searched. The
-    groups are found by set intersections, which cost as much as the smaller set.
+    have, and in the properties that `runs` checks. So only one name of each such group is searched.
     """
 
     def __init__(self, names: Iterable[Name], ordinary: Set[str]) -> None:
         self._ordinary = ordinary
-        self._names = frozenset(names)
-        self._alike: defaultdict[tuple[int, bool], tuple[Holders, Holders]] = defaultdict(
-            lambda: (defaultdict(set), defaultdict(set))
-        )
-        """By checked property: the names with a word, and the names with an initial."""
-        self.words: set[str] = set()
-        """Every word of every name."""
-        self._initials: set[str] = set()
-        for name in self._names:
-            by_word, by_initial = self._alike[words_needed(name), name <= ordinary]
+        self._properties = {
+            name: (initials_of(name), words_needed(name), name <= ordinary) for name in frozenset(names)
+        }
+        self._holders: defaultdict[str, list[Name]] = defaultdict(list)
+        for name in self._properties:
             for word in name:
-                by_word[word].add(name)
-            for letter in initials_of(name):
-                by_initial[letter].add(name)
-                self._initials.add(letter)
-            self.words |= name
+                self._holders[word].append(name)
+        self.words: Set[str] = self._holders.keys()
+        """Every word of every name."""
+        self._initials = {letter for initials, *_ in self._properties.values() for letter in initials}
 
     def spans(self, tokens: list[Token], capitals: Set[int], alone: Set[str]) -> Iterator[tuple[int, int]]:
         """Where the tokens of a text repeat a name."""
         for stretch in self._stretches(tokens, capitals):
             there = {tokens[number][0] for number in stretch}
             letters = {w for w, (start, _) in (tokens[number] for number in stretch) if start in capitals}
-            for name in self._one_of_each(there & self.words, letters & self._initials):
+            for name in self._one_of_each(there, letters):
                 yield from runs(tokens, stretch, name, capitals, alone, self._ordinary)
 
     def _stretches(self, tokens: list[Token], capitals: Set[int]) -> Iterator[range]:
@@ -141,38 +128,13 @@ class NameIndex:
         if first >= 0:
             yield range(first, len(tokens))
 
-    def _one_of_each(self, words: Set[str], letters: Set[str]) -> Iterator[Name]:
+    def _one_of_each(self, words: Set[str], letters: Set[str]) -> Iterable[Name]:
         """Enough names to represent every group; particles alone never make a run."""
-        significant = words - PARTICLES
-        for by_word, by_initial in self._alike.values():
-            groups: list[Set[Name]] = []
-            earlier: list[Set[Name]] = []
-            for word in significant:
-                if members := by_word.get(word):
-                    groups = [*_split(groups, members), members.difference(*earlier) if earlier else members]
-                    earlier.append(members)
-            for word in words & PARTICLES:
-                groups = _split(groups, by_word.get(word, _NONE))
-            for letter in letters:
-                groups = _split(groups, by_initial.get(letter, _NONE))
-            for group in groups:
-                for name in islice(group, 2):  # two: one of them may occur completely, unlike the others
-                    whole = name & words
-                    if whole != name and whole in self._names:
-                        yield whole
-                    yield name
-
-
-def _split(groups: list[Set[Name]], members: Set[Name]) -> list[Set[Name]]:
-    """Splits each group into members and others."""
-    split: list[Set[Name]] = []
-    for group in groups:
-        inside = group & members
-        if inside and len(inside) < len(group):
-            split += (inside, group - inside)
-        else:
-            split.append(group)
-    return split
+        groups: dict[tuple[object, ...], Name] = {}
+        for name in {name for word in words - PARTICLES for name in self._holders.get(word, ())}:
+            initials, needed, common = self._properties[name]
+            groups[name & words, name <= words, frozenset(initials & letters), needed, common] = name
+        return groups.values()
 
 
 class LiteralIndex:

@@ -16,7 +16,7 @@ import msgspec
 
 from sankofa.model.countries import country as country_code
 from sankofa.model.countries import country_named
-from sankofa.model.days import in_range, range_fault
+from sankofa.model.days import range_fault
 from sankofa.model.limits import limit
 from sankofa.model.ocds.fields import Cleaning, Json, moment, release_cleaner
 from sankofa.model.ocds.redaction import WORD, Secrets, names_somebody, unspaced
@@ -420,8 +420,8 @@ def clean(
     released = moment(date) if type(date) is str else None
     if released is None:
         raise Unusable("no usable date")
-    if not in_range(released[:10], latest):
-        raise Unusable(f"no usable date: {range_fault(latest)}")
+    if fault := range_fault(released[:10], latest):
+        raise Unusable(f"no usable date: {fault}")
     cleaning = Cleaning(latest)
     # The portal's own category is not in OCDS, but signals are grouped by it.
     portal_category = _inner(raw, "tender", "category")
