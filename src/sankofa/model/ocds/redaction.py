@@ -88,6 +88,8 @@ def runs(
 
 
 _GRAM: Final = 6
+
+
 class NameIndex:
     """Names by their words.
 
