@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from sankofa.model.observations import FREQUENCIES
-from sankofa.model.ocds.compiled import SetBy
+from sankofa.model.ocds.compiled import ContractChange, SetBy
 from sankofa.model.ocds.process_facts import SUBJECT_TYPES
 from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.provenance import SKUS
@@ -406,20 +406,6 @@ class CrossRateRow(Row, frozen=True, kw_only=True):
     inputs: Annotated[
         list[CrossRateInput], doc("Rate of the base currency, then rate of the quote currency.")
     ]
-
-
-FOLLOWED_FIELDS = ("amount", "deadline", "status", "supplier")
-
-
-class ContractChange(msgspec.Struct, frozen=True):
-    """A value that a release replaced."""
-
-    field: Annotated[str, one_of(FOLLOWED_FIELDS, "What changed.")]
-    path: Annotated[str, doc("JSON pointer into `release`.")]
-    old: Annotated[Any, doc("Value before: an amount, a text, or the names of suppliers; null if none.")]
-    new: Annotated[Any, doc("Value set by the release; null if it removed the value.")]
-    release_id: Annotated[str, doc("Release that changed it.")]
-    release_date: Annotated[str, instant("Its date, an instant in UTC.")]
 
 
 class ContractRow(Row, frozen=True, kw_only=True):

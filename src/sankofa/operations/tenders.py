@@ -25,7 +25,6 @@ from sankofa.edition.read.tenders import (
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.catalogue_rows import (
     CompactTenderRow,
-    ContractChange,
     ContractRow,
     FlagRow,
     TenderPartyRow,
@@ -302,10 +301,7 @@ class _Builder:
                 last_release_date=last["release_date"],
                 release=compiled.release,
                 set_by=compiled.set_by,
-                changes=[
-                    ContractChange(c.field, c.path, c.old, c.new, c.by.release_id, c.by.release_date)
-                    for c in compiled.changes
-                ],
+                changes=compiled.changes,
             )
         )
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.model.rows import doc, instant
+from sankofa.model.rows import doc, instant, one_of
 
 Json = Any
 Path = tuple[str, ...]
@@ -71,14 +71,15 @@ class SetBy(msgspec.Struct, frozen=True):
     release_date: Annotated[str, instant("Its date, an instant in UTC.")]
 
 
-class ProcessChange(NamedTuple):
-    """A followed value that a release replaced."""
+class ContractChange(msgspec.Struct, frozen=True):
+    """A value that a release replaced."""
 
-    field: str
-    path: str
-    old: Json
-    new: Json
-    by: SetBy
+    field: Annotated[str, one_of(("amount", "deadline", "status", "supplier"), "What changed.")]
+    path: Annotated[str, doc("JSON pointer into `release`.")]
+    old: Annotated[Any, doc("Value before: an amount, a text, or the names of suppliers; null if none.")]
+    new: Annotated[Any, doc("Value set by the release; null if it removed the value.")]
+    release_id: Annotated[str, doc("Release that changed it.")]
+    release_date: Annotated[str, instant("Its date, an instant in UTC.")]
 
 
 class CompiledRelease(NamedTuple):
@@ -87,7 +88,7 @@ class CompiledRelease(NamedTuple):
     release: dict[str, Json]
     set_by: dict[str, SetBy]
     """By JSON pointer into the release."""
-    changes: list[ProcessChange]
+    changes: list[ContractChange]
 
 
 class Process:
@@ -208,7 +209,7 @@ class Process:
             return CompiledRelease(release, {}, [])
         pointers = {tuple(map(str, (*of, own))): pointer for (of, own), (_, pointer) in items.items()}
         changes = [
-            ProcessChange(field, _pointer(pointers, path), old, new, by)
+            ContractChange(field, _pointer(pointers, path), old, new, by.release_id, by.release_date)
             for field, path, old, new, by in self._changes
         ]
         return CompiledRelease(release, set_by, changes)
