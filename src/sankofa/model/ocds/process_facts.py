@@ -23,13 +23,15 @@ class _Part(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     """A part of a release. A null member differs from a missing one: it removes a value."""
 
 
-Id = str | int | UnsetType | None
+class _Named(_Part):
+    id: str | int | UnsetType | None = UNSET
+
+
 Text = str | UnsetType | None
 Number = int | Decimal | UnsetType | None
 
 
-class Reference(_Part):
-    id: Id = UNSET
+class Reference(_Named):
     name: Text = UNSET
     roles: list[str] | UnsetType | None = UNSET
 
@@ -39,8 +41,7 @@ class Price(_Part):
     currency: Text = UNSET
 
 
-class Bid(_Part):
-    id: Id = UNSET
+class Bid(_Named):
     date: Text = UNSET
     status: Text = UNSET
     tenderers: list[Reference] | UnsetType | None = UNSET
@@ -51,36 +52,31 @@ class Bids(_Part):
     details: list[Bid] | UnsetType | None = UNSET
 
 
-class DocumentFacts(_Part):
-    id: Id = UNSET
+class DocumentFacts(_Named):
     document_type: Text = UNSET
     date_published: Text = UNSET
 
 
-class Amendment(_Part):
-    id: Id = UNSET
+class Amendment(_Named):
     date: Text = UNSET
     description: Text = UNSET
     """Its first character."""
 
 
-class Complaint(_Part):
-    id: Id = UNSET
+class Complaint(_Named):
+    """It is only counted."""
 
 
-class Classification(_Part):
-    id: Id = UNSET
+class Classification(_Named):
     scheme: Text = UNSET
 
 
-class UnitFacts(_Part):
-    id: Id = UNSET
+class UnitFacts(_Named):
     name: Text = UNSET
     value: Price | UnsetType | None = UNSET
 
 
-class Item(_Part):
-    id: Id = UNSET
+class Item(_Named):
     classification: Classification | UnsetType | None = UNSET
     quantity: Number = UNSET
     unit: UnitFacts | UnsetType | None = UNSET
@@ -91,8 +87,7 @@ class Subcontracting(_Part):
     value: Price | UnsetType | None = UNSET
 
 
-class AwardFacts(_Part):
-    id: Id = UNSET
+class AwardFacts(_Named):
     status: Text = UNSET
     date: Text = UNSET
     value: Price | UnsetType | None = UNSET
@@ -102,15 +97,13 @@ class AwardFacts(_Part):
     subcontracting: Subcontracting | UnsetType | None = UNSET
 
 
-class Transaction(_Part):
-    id: Id = UNSET
+class Transaction(_Named):
     value: Price | UnsetType | None = UNSET
     amount: Price | UnsetType | None = UNSET
     """Its value in OCDS 1.0."""
 
 
-class Milestone(_Part):
-    id: Id = UNSET
+class Milestone(_Named):
     type: Text = UNSET
     due_date: Text = UNSET
     date_met: Text = UNSET
@@ -122,9 +115,8 @@ class Implementation(_Part):
     final_value: Price | UnsetType | None = UNSET
 
 
-class ContractFacts(_Part):
-    id: Id = UNSET
-    award_id: Id = msgspec.field(name="awardID", default=UNSET)
+class ContractFacts(_Named):
+    award_id: str | int | UnsetType | None = msgspec.field(name="awardID", default=UNSET)
     status: Text = UNSET
     date_signed: Text = UNSET
     value: Price | UnsetType | None = UNSET
@@ -145,15 +137,13 @@ class BidOpening(_Part):
     date: Text = UNSET
 
 
-class Enquiry(_Part):
-    id: Id = UNSET
+class Enquiry(_Named):
     answer: Text = UNSET
     """Its first character."""
     date_answered: Text = UNSET
 
 
-class TenderFacts(_Part):
-    id: Id = UNSET
+class TenderFacts(_Named):
     title: Text = UNSET
     status: Text = UNSET
     procurement_method: Text = UNSET
