@@ -49,20 +49,18 @@ def read(file: InputFile) -> Iterator[Record]:
     A damaged document among others in a zip is rejected by name; if none is left that can be
     read, the file is not of this format.
     """
-    if not file.is_zip:
-        for _, stream in file.documents():
-            try:
-                yield from _records(stream.read())
-            except ValueError as failure:
-                raise FormatError(f"{file.name}: {_EXPECTED}; {failure}") from None
-        return
     readable = 0
     for name, stream in file.documents(".json"):
         try:
             for record in _records(stream.read()):
-                yield record if type(record) is not Rejected else Rejected(f"{name}/{record[0]}", record[1])
+                if file.is_zip and type(record) is Rejected:
+                    yield Rejected(f"{name}/{record.position}", record.reason)
+                else:
+                    yield record
             readable += 1
         except ValueError as failure:
+            if not file.is_zip:
+                raise FormatError(f"{file.name}: {_EXPECTED}; {failure}") from None
             yield Rejected(name, f"{_EXPECTED}; {failure}")
     if not readable:
         raise FormatError(f"{file.name}: {_EXPECTED}; found no such document in the archive")

@@ -21,7 +21,9 @@ from sankofa.model.errors import FormatError
 from sankofa.model.identifiers import exchange_of_figi, is_isin, is_lei, make_identifier
 from sankofa.model.records import EntityRecord, IdentifierLink, Profile, Record, Rejected, Skipped, Withheld
 from sankofa.sources.base import InputFile, adapter
+from sankofa.sources.tables import peek
 
+_MARK: Final = b"\xef\xbb\xbf"
 _FIELDS: Final = {
     "lei": ("LEI", "lei"),
     "legal_name": ("Entity.LegalName", "entity.legalName.name"),
@@ -100,20 +102,22 @@ def lei_records(file: InputFile) -> Iterator[Record]:
 
     A sole proprietor is a person: the record is counted as withheld and dropped here.
     """
-    for name, stream in file.documents(
-        ".csv", ".json", expected=f"{_EXPECTED}, found neither in the archive"
-    ):
-        prefix = f"{name} " if file.is_zip else ""
-        first = stream.readline().removeprefix(b"\xef\xbb\xbf")
-        if first.lstrip()[:1] in (b"{", b"["):
-            published = _from_json(f"{file.name}: {prefix}".strip(), first + stream.read())
-        else:
-            published = _from_csv(f"{file.name}: {prefix}".strip(), first, stream)
+    for title, prefix, header, stream in _documents(file, _EXPECTED):
+        published = _from_json(title, stream.read()) if header is None else _from_csv(title, header, stream)
         for position, record, names in published:
             if record is None:
                 yield Rejected(prefix + position, "malformed record")
             else:
                 yield from _entity(prefix + position, record, names)
+
+
+def _documents(file: InputFile, expected: str) -> Iterator[tuple[str, str, bytes | None, IO[bytes]]]:
+    """Each document with its title, the prefix of its positions, and its header; None for a reply in JSON."""
+    for name, stream in file.documents(".csv", ".json", expected=f"{expected}, found neither in the archive"):
+        prefix = f"{name} " if file.is_zip else ""
+        is_json = peek(stream).removeprefix(_MARK).lstrip()[:1] in (b"{", b"[")
+        header = None if is_json else stream.readline().removeprefix(_MARK)
+        yield f"{file.name}: {prefix}".strip(), prefix, header, stream
 
 
 def _entity(position: str, published: _Published, names: _Names) -> Iterator[Record]:
@@ -274,7 +278,7 @@ def _from_json(title: str, data: bytes) -> Published:
 def _api_records(title: str, data: bytes, kind: str, expected: str) -> list[object]:
     """The records in a reply of the API, some of this kind; none if a search has no results."""
     try:
-        reply = msgspec.json.decode(data)
+        reply = msgspec.json.decode(data.removeprefix(_MARK))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise FormatError(f"{title} {expected}; this is not JSON") from None
     records = _get(reply, "data")
@@ -326,7 +330,7 @@ def relationships(file: InputFile) -> Iterator[Record]:
     day = file_instant(file.name, str(date.max))[:10]
     for name, stream in file.documents(".csv", expected=f"{_EXPECTED_PARENTS}, found none in the archive"):
         prefix = f"{name} " if file.is_zip else ""
-        rows = golden_copy_rows(stream.readline().removeprefix(b"\xef\xbb\xbf"), stream)
+        rows = golden_copy_rows(stream.readline().removeprefix(_MARK), stream)
         header = next(rows)[1] or []
         for column in _REQUIRED_COLUMNS:
             if column not in header:
@@ -393,16 +397,11 @@ Pairs = Iterator[tuple[str, str, str] | Rejected]
 @adapter("gleif-isin")
 def isin_links(file: InputFile) -> Iterator[Record]:
     """The LEI-ISIN relationship CSV and GLEIF API JSON."""
-    for name, stream in file.documents(
-        ".csv", ".json", expected=f"{_EXPECTED_ISINS}, found neither in the archive"
-    ):
-        prefix = f"{name} " if file.is_zip else ""
-        title = f"{file.name}: {prefix}".strip()
-        first = stream.readline().removeprefix(b"\xef\xbb\xbf")
-        if first.lstrip()[:1] in (b"{", b"["):
-            yield from _isin_links(_isins_of_json(title, prefix, first + stream.read()))
+    for title, prefix, header, stream in _documents(file, _EXPECTED_ISINS):
+        if header is None:
+            yield from _isin_links(_isins_of_json(title, prefix, stream.read()))
         else:
-            yield from _isin_links(_isins_of_csv(title, prefix, first, stream))
+            yield from _isin_links(_isins_of_csv(title, prefix, header, stream))
 
 
 def _isin_links(pairs: Pairs) -> Iterator[Record]:
@@ -476,7 +475,7 @@ def figi_links(file: InputFile) -> Iterator[Record]:
 def _replies(title: str, content: bytes) -> list[tuple[str, object]]:
     """Each reply and its position: a mapping request has one reply per job."""
     try:
-        document = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
+        document = msgspec.json.decode(content.removeprefix(_MARK))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise FormatError(f"{title} {_EXPECTED_FIGIS}; this is not JSON") from None
     if isinstance(document, list):
