@@ -1,7 +1,6 @@
 """Countries (ISO 3166-1) and currencies (ISO 4217)."""
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -55,7 +54,7 @@ def currency(code: str) -> str | None:
 
 
 @cache
-def _iso_names() -> dict[str, str]:
+def country_names() -> dict[str, str]:
     """Alpha-2 code by every English name of a country in ISO 3166-1."""
     return {
         name: country.alpha_2
@@ -69,7 +68,7 @@ def _iso_names() -> dict[str, str]:
 def _names() -> dict[str, str]:
     """Alpha-2 code by every English name of a country, as `search_form` writes it."""
     called = {name: code for code, names in _CALLED.items() for name in names}
-    return {search_form(name): code for name, code in (_iso_names() | called).items()}
+    return {search_form(name): code for name, code in (country_names() | called).items()}
 
 
 @cache
@@ -78,17 +77,6 @@ def _words_for_countries() -> dict[str, str]:
     adjectives = {search_form(adjective): code for code, adjective in _WORDS["people"].items()}
     known = _names() | adjectives
     return {f"{name}s": code for name, code in known.items()} | known
-
-
-def country_names() -> Iterable[str]:
-    """Every English name of a country in ISO 3166-1."""
-    return _iso_names()
-
-
-@cache
-def _first_words() -> frozenset[str]:
-    """The words that begin a name or an adjective of a country."""
-    return frozenset(name.split()[0] for name in _words_for_countries())
 
 
 def country_named(name: str) -> str | None:
@@ -118,9 +106,8 @@ def country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
     inflation of South Africa.
     """
     named = _words_for_countries()
-    starts = [at for at, word in enumerate(query_words) if word in _first_words()]
-    for length in range(_LONGEST_NAME, 0, -1) if starts else ():
-        for at in starts:
+    for length in range(_LONGEST_NAME, 0, -1):
+        for at in range(len(query_words)):
             if code := named.get(" ".join(query_words[at : at + length])):
                 return code, subject_words(query_words[:at] + query_words[at + length :])
     return None, subject_words(query_words)

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -27,7 +27,6 @@ from sankofa.sources.ixbrl_worker import Ending, FactLine, Request
 MOST_LEVELS: Final = limit("levels of an inline XBRL report", 200, "levels", "the file is refused")
 """Deeper than any report; libxml2 itself gives up at 256."""
 _NAMESPACES: Final = (b"http://www.xbrl.org/2013/inlineXBRL", b"http://www.xbrl.org/2008/inlineXBRL")
-_CHUNK: Final = 1 << 20
 
 
 class UnsafeDocument(ValueError):
@@ -66,15 +65,9 @@ def check_xml(data: bytes) -> None:
     parser.EntityDeclHandler = declared
     parser.StartDoctypeDeclHandler = doctype
     try:
-        for chunk in _chunks(data):
-            parser.Parse(chunk, False)
-        parser.Parse(b"", True)
+        parser.Parse(data, True)
     except expat.ExpatError as failure:
         raise UnsafeDocument(f"not well-formed XML: {failure}") from None
-
-
-def _chunks(data: bytes) -> Iterable[bytes]:
-    return (data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK))
 
 
 _EXPECTED: Final = "expected an inline XBRL report (XHTML), alone or in its report package (zip)"

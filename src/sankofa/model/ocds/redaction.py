@@ -441,13 +441,12 @@ def names_somebody(text: str) -> bool:
 
 
 def _proper(text: str, start: int) -> bool:
-    """Whether a word is spelled like a name; in a text without capitals any word may be a name."""
-    return not _is_small(text[start]) or (" " in text and text.islower())
+    """Whether a word is spelled like a name; in a text without capitals any word may be a name.
 
-
-def _is_small(letter: str) -> bool:
-    """Whether a name would begin with the letter's capital; Georgian names begin with small letters."""
-    return letter.islower() and letter.title() != letter
+    Georgian names begin with small letters that have no capital.
+    """
+    letter = text[start]
+    return not letter.islower() or letter.title() == letter or (" " in text and text.islower())
 
 
 @cache

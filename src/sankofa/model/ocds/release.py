@@ -424,7 +424,8 @@ def clean(
         raise Unusable(f"no usable date: {fault}")
     cleaning = Cleaning(latest)
     # The portal's own category is not in OCDS, but signals are grouped by it.
-    portal_category = _inner(raw, "tender", "category")
+    tender = raw.get("tender")
+    portal_category = tender.get("category") if type(tender) is dict else None
     release = release_cleaner()(raw, cleaning, "")
     release["id"] = release_id
     secrets = Secrets()
@@ -484,14 +485,6 @@ def _key(value: Json, field: str) -> str:
     if not text or len(text) > _LONGEST_ID or not (text.isprintable() or fit(text)):
         raise Unusable(f"no usable {field}")
     return text
-
-
-def _inner(value: Json, *path: str) -> Json:
-    for key in path:
-        if type(value) is not dict:
-            return None
-        value = value.get(key)
-    return value
 
 
 def _line(text: str | None) -> str | None:
