@@ -258,12 +258,12 @@ class Response(msgspec.Struct, frozen=True):
     body: bytes = b""
     chunks: AsyncIterator[bytes] | None = None
     """A body to send in chunks instead."""
-    size: int = 0
-    """Total bytes of the chunks."""
+    size: int | None = None
+    """Total bytes of the chunks, if known."""
 
 
 class Exchange:
-    """One HTTP request and its answer. Every surface except the web pages creates one per request."""
+    """One HTTP request and its answer. Every surface creates one per request."""
 
     def __init__(self, service: "Service", scope: Scope, operation: str = "unknown") -> None:
         self.service, self.scope = service, scope
@@ -292,9 +292,9 @@ class Exchange:
         size = len(response.body) if response.chunks is None else response.size
         if (observe := self.service.observe) is not None:
             about = self.usage.grant if self.usage else None, self.problem, self.request_id
-            observe(ObservedRequest.of(self.scope, self.operation, status, size, self.began, *about))
+            observe(ObservedRequest.of(self.scope, self.operation, status, size or 0, self.began, *about))
         headers = [API_VERSION_FIELD, (b"x-request-id", self.request_id.encode()), *response.headers]
-        if status not in (204, 304):
+        if status not in (204, 304) and size is not None:
             headers.append((b"content-length", b"%d" % size))
         if not self.body_read:
             headers.append((b"connection", b"close"))

@@ -80,13 +80,12 @@ async def cited_sources(visit: Visit) -> list[Row]:
 async def dataset(visit: Visit, name: str, description: str, dates: Sequence[str] = ()) -> Row:
     """The page as a schema.org Dataset, with its description, sources and licence."""
     sources = await cited_sources(visit)
-    base_url = visit.site.base_url + visit.prefix
     described = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
         "name": name,
         "description": description,
-        "url": base_url + visit.address(),
+        "url": visit.base_url + visit.address(),
         "license": [source["licence_url"] or source["licence"] for source in sources],
         "creditText": "; ".join(str(source["attribution"] or source["source_id"]) for source in sources),
         "isBasedOn": [source["url"] for source in sources if source["url"]],
@@ -94,13 +93,13 @@ async def dataset(visit: Visit, name: str, description: str, dates: Sequence[str
             {"@type": "Organization", "name": source["publisher"] or source["source_id"]}
             for source in sources
         ],
-        "includedInDataCatalog": {"@type": "DataCatalog", "name": "Sankofa", "url": base_url},
+        "includedInDataCatalog": {"@type": "DataCatalog", "name": "Sankofa", "url": visit.base_url},
         "temporalCoverage": f"{min(dates)}/{max(dates)}" if dates else None,
         "distribution": [
             {
                 "@type": "DataDownload",
                 "encodingFormat": "application/json",
-                "contentUrl": base_url + one.address,
+                "contentUrl": visit.base_url + one.address,
             }
             for one in visit.calls[:1]
         ],

@@ -4,25 +4,27 @@ The visitor's key is in a session cookie. The pages read it; the API never does
 (docs/decisions/keys-and-domains.md).
 """
 
+import asyncio
 import csv
 import io
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
 
 from sankofa.access.domains import Site
-from sankofa.access.owner import PATHS, address_of_path
+from sankofa.access.owner import PATHS, SIGN_IN, address_of_path
 from sankofa.model.errors import BadRequest, InvalidParameter, NotFound, Problem, Unauthorized
 from sankofa.model.limits import limit
-from sankofa.operations.answers import Headers, choose_encoding, compressed
+from sankofa.operations.answers import JSON, Headers, choose_encoding, compressed
 from sankofa.operations.locked import day_of_path
-from sankofa.operations.service import Receive, Scope, Service, read_body
+from sankofa.operations.service import Receive, Response, Scope, Service, read_body
 from sankofa.web.documents import pictures
-from sankofa.web.view import View, assets, inside, stylesheet_digest
+from sankofa.web.jobs import COMMANDS, OPERATOR, Jobs
+from sankofa.web.view import View, assets, inside, stylesheet_digest, write_page
 from sankofa.web.visit import PageRequest, Visit, read_form
 
 _MOST_BYTES: Final = 32 << 20
@@ -84,17 +86,12 @@ PAGE_HEADERS: Final[Headers] = [
     (b"content-security-policy", _POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
-    (b"cache-control", b"private, no-cache"),
     (b"vary", b"Accept, Cookie, X-API-Key, Accept-Language, Accept-Encoding, Host"),
+    (b"cache-control", b"private, no-cache"),
 ]
-PUBLIC_HEADERS: Final[Headers] = [
-    (name, b"public, max-age=300") if name == b"cache-control" else (name, value)
-    for name, value in PAGE_HEADERS
-]
+PUBLIC_HEADERS: Final[Headers] = [*PAGE_HEADERS[:-1], (b"cache-control", b"public, max-age=300")]
 """Header fields of a page that is the same for every visitor without a cookie."""
-SECRET_HEADERS: Final[Headers] = [
-    (name, b"no-store") if name == b"cache-control" else (name, value) for name, value in PAGE_HEADERS
-]
+SECRET_HEADERS: Final[Headers] = [*PAGE_HEADERS[:-1], (b"cache-control", b"no-store")]
 """Header fields of a page that holds a key, or sets one."""
 EMBED_HEADERS: Final[Headers] = [
     (
@@ -115,26 +112,14 @@ _ALONE: Final = (b"content-security-policy", b"default-src 'none'; style-src 'un
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """A reply; its body is in memory unless it is a stream."""
-
-    status: int
-    headers: Headers
-    body: bytes
-    problem: str = ""
-    """The slug of the problem that it reports."""
-    stream: AsyncIterator[bytes] | None = None
-    """The rest of the body, for a streamed reply."""
-
-
-def asset_reply(path: str) -> Reply:
+def asset_response(path: str) -> Response:
     """Raises NotFound."""
     if path.startswith(PICTURES):
         name = path.removeprefix(PICTURES)
         if (picture := pictures().get(name)) is None:
             raise NotFound("There is no such picture.")
         kind = (b"content-type", _PICTURE_TYPES[name.rpartition(".")[2]])
-        return Reply(200, [kind, (b"cache-control", b"public, max-age=300"), _ALONE], picture)
+        return Response(200, [kind, (b"cache-control", b"public, max-age=300"), _ALONE], picture)
     asset = assets().get(path)
     if asset is None:
         raise NotFound("There is no such file.")
@@ -144,17 +129,15 @@ def asset_reply(path: str) -> Reply:
         (b"cache-control", b"public, max-age=31536000, immutable"),
         (b"x-content-type-options", b"nosniff"),
     ]
-    return Reply(200, headers, content)
+    return Response(200, headers, content)
 
 
-def chart_reply(view: View, name: str, visit: Visit, uncut: int = 0) -> Written:
+def chart_file(view: View, name: str, visit: Visit, uncut: int = 0) -> Written:
     """A single chart of a page, as a picture or as a table. Raises InvalidParameter.
 
     `uncut` is the full number of rows if the visitor sees only a part; the first line of the table says so.
     """
-    chart = next((chart for chart in view.charts if chart.name == name), None)
-    if chart is None:
-        raise InvalidParameter("chart", "this page has no such chart")
+    chart = view.chart(name)
     kind = visit.request.query.get("format", "svg")
     if kind == "svg":
         body, media_type = inside(chart.picture(), visit.prefix).encode(), b"image/svg+xml"
@@ -177,25 +160,24 @@ def _cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-async def encoded(written: Written, headers: Headers, request: PageRequest) -> Reply:
+async def encoded(written: Written, headers: Headers, request: PageRequest) -> Response:
     """The reply for this client: a 304 if it already has the page, else compressed if accepted."""
     if written.tag:
         tag = f'W/"{written.tag}"'.encode()
         headers.append((b"etag", tag))
         if tag in request.headers.get(b"if-none-match", b""):
-            return Reply(304, headers, b"")
+            return Response(304, headers, b"")
     encoding = choose_encoding(request.headers.get(b"accept-encoding", b""), len(written.body))
     if encoding is None:
-        return Reply(written.status, headers, written.body)
+        return Response(written.status, headers, written.body)
     body = written.encodings.get(encoding)
     if body is None:
         body = written.encodings[encoding] = await compressed(written.body, encoding)
-    return Reply(written.status, [*headers, (b"content-encoding", encoding.encode())], body)
+    return Response(written.status, [*headers, (b"content-encoding", encoding.encode())], body)
 
 
 _LARGEST_FORM: Final = limit("form of a page", 2048, "bytes", "413")
 _FORM_SECONDS: Final = limit("time for a form", 10.0, "seconds", "408")
-_SAME: Final = (b"same-origin", b"none")
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LOCAL: Final = re.compile(r"/(?![/\\])[!-~]*", re.ASCII)
 """A path of this site for `Location`: "/company/X?as_of=2024-01-01", never "//elsewhere"."""
@@ -207,11 +189,11 @@ class ForeignForm(Problem):
     status, slug, title = 403, "foreign-form", "Not from this site"
 
 
-async def forget_or_keep_key(
+async def _forget_or_keep_key(
     service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
-) -> Reply:
+) -> Response:
     """Store the key sent by the form of the key page, or delete it. Raises Unauthorized for a wrong key."""
-    fields = await read_own_form(request, receive)
+    fields = await _read_own_form(request, receive)
     attributes = _attributes(site)
     if fields.get("action") == "forget":
         cookie = f"{request.key_cookie}=; {attributes}; Max-Age=0"
@@ -220,19 +202,21 @@ async def forget_or_keep_key(
         if not key.isascii() or not key.isprintable() or any(c in key for c in ' ",;\\'):
             key = ""
         try:
-            grant = await service.keys.authenticate(key)
+            site.admit(await service.keys.authenticate(key))
         except Unauthorized as refusal:
-            if not key:
-                raise
-            with_key = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
-            raise await service.unauthorized(with_key, refusal) from None
-        site.admit(grant)
+            raise await _counted(service, scope, key, refusal) from None
         cookie = f"{request.key_cookie}={key}; {attributes}"
     headers = [*PAGE_HEADERS, (b"location", b"/key"), (b"set-cookie", cookie.encode())]
-    return Reply(303, headers, b"")
+    return Response(303, headers)
 
 
-async def read_own_form(request: PageRequest, receive: Receive) -> dict[str, str]:
+async def _counted(service: Service, scope: Scope, secret: str, refusal: Unauthorized) -> Problem:
+    """The refusal of a key or code, counted as a guess unless it is empty."""
+    header = (b"x-api-key", secret.encode())
+    return await service.unauthorized({**scope, "headers": [*scope["headers"], header]}, refusal)
+
+
+async def _read_own_form(request: PageRequest, receive: Receive) -> dict[str, str]:
     """The fields of a form from one of our pages. Raises ForeignForm or BadRequest."""
     _check_origin(request)
     return read_form(await read_body(receive, _LARGEST_FORM, _FORM_SECONDS))
@@ -244,11 +228,13 @@ _MOST_LINKS: Final = limit("links of a key that are made on pages and by clients
 _PER_MINUTE, _PER_MONTH = 60, 5_000
 
 
-async def make_link(service: Service, site: Site, request: PageRequest, receive: Receive) -> str:
-    """A link that opens only one path of the API, with the visitor's key.
+async def _make_link(
+    service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
+) -> Response:
+    """Make a link that opens only one path of the API, with the visitor's key, and show it once.
 
-    On a page only the owner can make links; with a key in a header, any tier but sample. Raises Unauthorized,
-    NotFound, BadRequest, InvalidParameter or RateLimited.
+    A program gets it as JSON. On a page only the owner can make links; with a key in a header, any tier but
+    sample. Raises Unauthorized, NotFound, BadRequest, InvalidParameter or RateLimited.
     """
     grant = await service.keys.authenticate(request.api_key or "")
     site.admit(grant)
@@ -257,7 +243,7 @@ async def make_link(service: Service, site: Site, request: PageRequest, receive:
     _, refusal = await service.quotas.count(grant)
     if refusal is not None:
         raise refusal
-    fields = await read_own_form(request, receive)
+    fields = await _read_own_form(request, receive)
     address = fields.get("path", "").removeprefix(site.base_url)
     inside = day_of_path(address.partition("?")[0], service.today())
     if not (inside[1] if inside else address).startswith(PATHS) or not _LOCAL.fullmatch(address):
@@ -269,10 +255,44 @@ async def make_link(service: Service, site: Site, request: PageRequest, receive:
     links = [one for one in await service.keys.list() if one.opens and one.label.endswith(grant.key_id)]
     if sum(one.revoked_at is None for one in links) >= _MOST_LINKS:
         raise BadRequest(f"This key has {_MOST_LINKS} links: end some with `sankofa keys revoke`.")
-    return site.base_url + before + await service.keys.link(grant.key_id, opens, _PER_MINUTE, _PER_MONTH)
+    token = await service.keys.link(grant.key_id, opens, _PER_MINUTE, _PER_MONTH)
+    made = {"address": site.base_url + before + token}
+    if b"text/html" not in request.headers.get(b"accept", b""):
+        return Response(201, [*SECRET_HEADERS, JSON], msgspec.json.encode(made))
+    visit = Visit(request, site, service, {}, ())
+    view = View("link.html", visit.language.text("Link"), made)
+    return Response(201, [*SECRET_HEADERS, HTML], write_page(view, visit).encode())
 
 
-async def sign_in(service: Service, site: Site, request: PageRequest, scope: Scope) -> Reply:
+async def _start_command(
+    service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
+) -> Response:
+    jobs = await _jobs(service, site, request)
+    command = (await _read_own_form(request, receive)).get("command", "")
+    if command not in COMMANDS:
+        raise BadRequest(f"Expected command, one of {', '.join(COMMANDS)}.")
+    await asyncio.to_thread(jobs.start, command)
+    return Response(303, [*PAGE_HEADERS, (b"location", f"{OPERATOR}#log".encode())])
+
+
+async def _stream_output(
+    service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
+) -> Response:
+    return Response(200, EVENT_STREAM, chunks=(await _jobs(service, site, request)).events())
+
+
+async def _jobs(service: Service, site: Site, request: PageRequest) -> Jobs:
+    """The commands of the owner. Raises Unauthorized, or NotFound for anybody else."""
+    grant = await service.keys.authenticate(request.api_key or "")
+    site.admit(grant)
+    if not grant.owner:
+        raise NotFound("This page is the owner's.")
+    return Jobs(service.settings.home)
+
+
+async def _sign_in(
+    service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
+) -> Response:
     """Sign the owner's browser in with a one-time code. Raises ForeignForm or Unauthorized.
 
     A code from another site's page, or from a prefetch, is not used up.
@@ -287,14 +307,13 @@ async def sign_in(service: Service, site: Site, request: PageRequest, scope: Sco
     try:
         key = await service.owner.redeem(code)
     except Unauthorized as refusal:
-        with_key = {**scope, "headers": [*scope["headers"], (b"x-api-key", code.encode())]}
-        raise await service.unauthorized(with_key, refusal) from None
+        raise await _counted(service, scope, code, refusal) from None
     following = request.query.get("next", "/")
     if not _LOCAL.fullmatch(following):
         following = "/"
     cookie = f"{request.key_cookie}={key}; {_attributes(site)}"
     headers = [*SECRET_HEADERS, (b"location", following.encode()), (b"set-cookie", cookie.encode())]
-    return Reply(303, headers, b"")
+    return Response(303, headers, b"")
 
 
 def _attributes(site: Site) -> str:
@@ -305,10 +324,21 @@ def _attributes(site: Site) -> str:
 def _check_origin(request: PageRequest) -> None:
     """Raises ForeignForm if the browser reports that another site sent the form."""
     site = request.headers.get(b"sec-fetch-site")
-    if site is not None:
-        if site not in _SAME:
-            raise ForeignForm("This was sent from another site. Type or paste the address yourself.")
-        return
     origin = request.headers.get(b"origin", request.headers.get(b"referer"))
-    if origin is not None and origin.partition(b"://")[2].partition(b"/")[0] != request.host:
+    if site is None and origin is not None:
+        is_ours = origin.partition(b"://")[2].partition(b"/")[0] == request.host
+    else:
+        is_ours = site in (None, b"same-origin", b"none")
+    if not is_ours:
         raise ForeignForm("This was sent from another site. Type or paste the address yourself.")
+
+
+Action = Callable[[Service, Site, PageRequest, Scope, Receive], Awaitable[Response]]
+ACTIONS: Final[Mapping[tuple[str, str], Action]] = {
+    ("POST", "/key"): _forget_or_keep_key,
+    ("POST", LINKS): _make_link,
+    ("POST", OPERATOR): _start_command,
+    ("GET", f"{OPERATOR}/events"): _stream_output,
+    ("GET", SIGN_IN): _sign_in,
+}
+"""Requests that change something, or follow it; pages answer all others."""

@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import sankofa.web.pages
-from sankofa.model.errors import Problem
+from sankofa.model.errors import InvalidParameter, Problem
 from sankofa.settings import Settings
 from sankofa.web.charts import Chart
 from sankofa.web.documents import inline
@@ -43,6 +43,13 @@ class View(msgspec.Struct, frozen=True):
     """The parts that can be fetched alone: templates named after the page and the part."""
     status: int = 200
     redirect: str | None = None
+
+    def chart(self, name: str, *, drawn: bool = False) -> Chart:
+        """The chart of this name; `drawn` if it has a picture. Raises InvalidParameter."""
+        for chart in self.charts:
+            if chart.name == name and (chart.drawing or not drawn):
+                return chart
+        raise InvalidParameter("chart", "this page has no such chart")
 
 
 Build = Callable[[Visit], Awaitable[View]]
@@ -209,7 +216,7 @@ def _context(view: View, visit: Visit) -> dict[str, Any]:
         "title": view.title,
         "origin": partial(original, visit.sites, visit.filers),
         "charts": {chart.name: chart for chart in view.charts},
-        "base_url": settings.base_url + visit.prefix,
+        "base_url": visit.base_url,
         "upgrade_url": _configured(settings.upgrade_url),
         "shown_key": settings.sandbox_key if visit.sandbox and settings.sandbox_key else "YOUR_KEY",
         "path": visit.request.path,

@@ -6,7 +6,7 @@ A page counts as one request, however many operations it performs.
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from http.cookies import CookieError, SimpleCookie
@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import msgspec
 
 from sankofa.access.domains import Site
-from sankofa.access.tiers import Grant, RateState
+from sankofa.access.tiers import RateState
 from sankofa.model.errors import BadRequest, InvalidParameter, NotFound
 from sankofa.model.identifiers import SEC_CIK
 from sankofa.model.limits import limit
@@ -26,7 +26,7 @@ from sankofa.operations.contract import Call, Operation
 from sankofa.operations.locked import AT, as_text, ask, decode_answer, explained, operation_named
 from sankofa.operations.parameter_types import Day
 from sankofa.operations.service import Service, check_request
-from sankofa.web.languages import LANGUAGES, Language, preferred
+from sankofa.web.languages import LANGUAGES, language, preferred
 
 _KEY_COOKIE: Final = "sankofa_key"
 LANGUAGE_COOKIE: Final = "sankofa_lang"
@@ -70,10 +70,10 @@ def read_request(scope: Mapping[str, Any]) -> PageRequest:
         headers[name] = headers[name] + b"; " + value if name in headers and name == b"cookie" else value
     query = read_form(scope["query_string"])
     cookies = _cookies(headers.get(b"cookie", b""))
-    language = query.get("lang")
-    if language is not None and language not in LANGUAGES:
+    requested = query.get("lang")
+    if requested is not None and requested not in LANGUAGES:
         raise InvalidParameter("lang", f"expected one of {', '.join(LANGUAGES)}")
-    chosen = language or cookies.get(LANGUAGE_COOKIE, "")
+    chosen = requested or cookies.get(LANGUAGE_COOKIE, "")
     if chosen not in LANGUAGES:
         chosen = preferred(headers.get(b"accept-language", b"").decode("latin-1"))
     return PageRequest(
@@ -168,16 +168,16 @@ class Visit:
         request: PageRequest,
         site: Site,
         service: Service,
-        language: Language,
         parameters: Mapping[str, str],
+        takes: Collection[str],
     ) -> None:
+        """`parameters` are in the path; the page `takes` those in the query."""
         self.request = request
         self.site = site
         self.service = service
-        self.language = language
+        self.language = language(request.language)
         self.parameters = parameters
-        self.takes: frozenset[str] = frozenset()
-        """The parameters that the page takes."""
+        self.takes = takes
         self.calls: list[ApiCall] = []
         self.cuts: list[tuple[str, Mapping[str, Any]]] = []
         """Calls whose answers the sample tier cuts, with their parameters; the main call first."""
@@ -190,22 +190,21 @@ class Visit:
         self.filings: dict[str, str] = {}
         """The service_id of the company behind a filing on the page, by accession number."""
         self.usage: RateState | None = None
-        self.grant: Grant | None = None
-        self.tier = ""
-        self.sandbox = True
+        self.sandbox = not request.api_key
         self.lock = request.at
         """The last day that the visit can see, from its address or its key."""
-        self._call: Call | None = None
-
-    def begin(self, call: Call) -> None:
-        self._call = call
-        self.tier = call.grant.tier
+        self.started: Call | None = None
+        """The call of the operations; None on a page without a key."""
 
     @property
     def call(self) -> Call:
-        if self._call is None:
+        if self.started is None:
             raise RuntimeError("a page without a key asked for data")
-        return self._call
+        return self.started
+
+    @property
+    def tier(self) -> str:
+        return self.started.grant.tier if self.started else ""
 
     @property
     def today(self) -> date:
@@ -215,6 +214,10 @@ class Visit:
     def prefix(self) -> str:
         """The prefix of every address inside a locked view."""
         return "" if self.request.at is None else f"/at/{self.request.at}"
+
+    @property
+    def base_url(self) -> str:
+        return self.site.base_url + self.prefix
 
     def refuse_lock(self) -> None:
         """Raises NotFound in a locked view, for a page about the newest data."""
