@@ -42,6 +42,7 @@ class Refused(SankofaError):
         self.detail = detail
         self.body = dict(body)
         """The service's problem document."""
+        self.headers = headers
         self.request_id: str | None = body.get("request_id") or headers.get("x-request-id")
         """The id to quote in an error report."""
 
@@ -63,20 +64,15 @@ class Unauthorized(Refused):
 class UpgradeRequired(Refused):
     """402: the sample tier does not serve this."""
 
-    def __init__(
-        self, detail: str, *, status: int, body: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> None:
-        upgrade = body.get("upgrade")
-        url = upgrade.get("checkout_url") if isinstance(upgrade, dict) else None
-        self.link = str(url or headers.get("x-upgrade-url") or "")
+    @property
+    def link(self) -> str:
         """Where to upgrade."""
-        super().__init__(
-            f"{detail} Upgrade: {self.link}" if self.link else detail,
-            status=status,
-            body=body,
-            headers=headers,
-        )
-        self.detail = detail
+        upgrade = self.body.get("upgrade")
+        url = upgrade.get("checkout_url") if isinstance(upgrade, dict) else None
+        return str(url or self.headers.get("x-upgrade-url") or "")
+
+    def __str__(self) -> str:
+        return f"{self.detail} Upgrade: {self.link}" if self.link else self.detail
 
 
 class NotFound(Refused):

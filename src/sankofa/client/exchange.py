@@ -1,10 +1,8 @@
 """Requests, retries and the decoding of answers, without I/O; both sessions use it."""
 
-import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -41,7 +39,7 @@ class Request(NamedTuple):
     query: Mapping[str, str] = {}
     accept: str = JSON
     into: Path | None = None
-    """The path to write the body to, if it is a file."""
+    """The path to write the body to instead of returning it."""
     also: tuple[int, ...] = ()
     """Statuses besides 200 that count as an answer."""
     form: Mapping[str, str] | None = None
@@ -174,40 +172,11 @@ def _problem(reply: Reply) -> dict[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def file_request(folder: str, file: str, into: Path | str, edition: str | None) -> Request:
-    """The request for a file, written to a path or into a folder under its own name."""
+def target_of(file: str, into: Path | str) -> Path:
+    """Where to write a file: at a path, or in a folder under its own name."""
     if Path(file).name != file:
         raise ValueError("file: expected a name as the manifest lists it")
-    target = Path(into)
-    query = {} if edition is None else {"edition": edition}
-    return Request(f"{folder}{file}", query, "*/*", target / file if target.is_dir() else target)
-
-
-def part_path(target: Path) -> Path:
-    """The path of a file during the download; only a complete file gets its final name."""
-    return target.with_name(f"{target.name}.part")
-
-
-@contextmanager
-def remove_part_file(request: Request) -> Iterator[None]:
-    """Removes the partial file, whatever happened."""
-    try:
-        yield
-    finally:
-        part_path(request.into or Path("-")).unlink(missing_ok=True)
-
-
-def verified_file(request: Request, reply: Reply) -> Path:
-    """The fetched file under its final name. Raises InvalidAnswer if its digest is not the ETag."""
-    target = request.into or Path()
-    part = part_path(target)
-    with part.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    promised = reply.headers.get("etag", "").strip('"')
-    if digest != promised:
-        raise InvalidAnswer(f"{target.name}: SHA-256 is {digest}, not {promised}")
-    part.replace(target)
-    return target
+    return Path(into) / file if Path(into).is_dir() else Path(into)
 
 
 KEY_FIELD: Final = "X-API-Key"
@@ -216,16 +185,6 @@ PAGE: Final = 10_000
 """Rows per page when all are requested: the most that a paid tier gets at once."""
 RETRIES: Final = Retries()
 TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
-
-
-def without_none(arguments: Mapping[str, object]) -> dict[str, object]:
-    """The arguments without None values."""
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
-def default_url() -> str:
-    """The address of the service from the environment."""
-    return os.environ.get("SANKOFA_URL") or "http://127.0.0.1:8000"
 
 
 def default_headers(key: str | None) -> dict[str, str]:

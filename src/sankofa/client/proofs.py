@@ -7,6 +7,7 @@ checkpoint signed by the key.
 import json
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from datetime import datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -196,17 +197,9 @@ def _check_growth(proof: dict[str, Any], older: str | bytes, keys: list[str]) ->
     index, last = first - 1, second - 1
     while index & 1:
         index, last = index >> 1, last >> 1
-    old = new = hashes[0]
-    for one in hashes[1:]:
-        if last == 0:
-            raise ValueError("The proof of growth has more hashes than its trees have levels.")
-        if index & 1 or index == last:
-            old, new = sha256(b"\x01" + one + old).digest(), sha256(b"\x01" + one + new).digest()
-            while not index & 1 and index:
-                index, last = index >> 1, last >> 1
-        else:
-            new = sha256(b"\x01" + new + one).digest()
-        index, last = index >> 1, last >> 1
+    last, old, new = _climb(index, last, hashes[0], hashes[1:])
+    if last < 0:
+        raise ValueError("The proof of growth has more hashes than its trees have levels.")
     if last or old != old_root or new != new_root:
         raise ValueError("The log does not continue the older one: its past was rewritten.")
 
@@ -222,24 +215,33 @@ def _canonical(value: Any) -> str:
 
 
 def _root(leaf: bytes, index: int, size: int, path: list[str]) -> bytes:
-    """The root that a path leads to (RFC 9162, section 2.1.3.2)."""
+    """The root that a path leads to."""
     if not 0 <= index < size:
         raise ValueError("The proof names a position outside its tree.")
-    last, above = size - 1, leaf
-    for text in path:
-        beside = _bytes(text)
+    last, _, root = _climb(index, size - 1, leaf, map(_bytes, path))
+    if last < 0:
+        raise ValueError("The proof has more hashes than its tree has levels.")
+    if last:
+        raise ValueError("The proof has fewer hashes than its tree has levels.")
+    return root
+
+
+def _climb(index: int, last: int, start: bytes, hashes: Iterable[bytes]) -> tuple[int, bytes, bytes]:
+    """The roots that hashes lead to, of the trees that end at `index` and at `last`, from the node that they
+    share (RFC 9162, sections 2.1.3.2 and 2.1.4.2); before them the levels left above, -1 if too few.
+    """
+    old = new = start
+    for beside in hashes:
         if last == 0:
-            raise ValueError("The proof has more hashes than its tree has levels.")
+            return -1, old, new
         if index & 1 or index == last:
-            above = sha256(b"\x01" + beside + above).digest()
+            old, new = sha256(b"\x01" + beside + old).digest(), sha256(b"\x01" + beside + new).digest()
             while not index & 1 and index:
                 index, last = index >> 1, last >> 1
         else:
-            above = sha256(b"\x01" + above + beside).digest()
+            new = sha256(b"\x01" + new + beside).digest()
         index, last = index >> 1, last >> 1
-    if last:
-        raise ValueError("The proof has fewer hashes than its tree has levels.")
-    return above
+    return last, old, new
 
 
 def _checkpoint(note: str, keys: list[str]) -> tuple[int, bytes]:

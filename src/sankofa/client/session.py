@@ -6,7 +6,9 @@ What a client does is written once, as coroutines (`SessionBase`). `AsyncSession
 
 import asyncio
 import copy
+import hashlib
 import inspect
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -32,7 +34,7 @@ import httpx
 
 from sankofa.client import frames
 from sankofa.client.answers import Answer, next_page
-from sankofa.client.errors import Unauthorized, UpgradeRequired
+from sankofa.client.errors import InvalidAnswer, Unauthorized, UpgradeRequired
 from sankofa.client.exchange import (
     COLUMNS,
     JSON,
@@ -47,14 +49,9 @@ from sankofa.client.exchange import (
     Retries,
     accepted,
     default_headers,
-    default_url,
-    file_request,
-    part_path,
     question,
     read_json,
-    remove_part_file,
-    verified_file,
-    without_none,
+    target_of,
 )
 from sankofa.client.frames import Figures
 from sankofa.client.rows import PeriodType
@@ -86,9 +83,10 @@ ENDPOINTS: Final[dict[str, Endpoint]] = {}
 class SessionBase(ABC):
     """The common part of both clients: requests, retries, identifiers and pages."""
 
-    def __init__(self, base_url: str, headers: Mapping[str, str], retries: Retries) -> None:
-        address = httpx.URL(base_url)
-        self._public_url = str(address.copy_with(userinfo=b"") if address.userinfo else base_url).rstrip("/")
+    def __init__(self, base_url: str | None, headers: Mapping[str, str], retries: Retries) -> None:
+        self._url = base_url or os.environ.get("SANKOFA_URL") or "http://127.0.0.1:8000"
+        address = httpx.URL(self._url)
+        self._public_url = str(address.copy_with(userinfo=b"") if address.userinfo else self._url).rstrip("/")
         self._has_key = KEY_FIELD in headers
         self._retries = retries
         self._by_columns = False
@@ -127,7 +125,8 @@ class SessionBase(ABC):
 
     async def _every_page(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
         pages: list[Answer[Any]] = []
-        following: dict[str, object] = {"limit": PAGE, **without_none(arguments)}
+        given = {name: value for name, value in arguments.items() if value is not None}
+        following: dict[str, object] = {"limit": PAGE, **given}
         try:
             while not pages or pages[-1].next_cursor is not None:
                 pages.append(await self._request(name, **following))
@@ -152,9 +151,21 @@ class SessionBase(ABC):
         body: dict[str, Any] = read_json(await self._exchange(request))
         return body
 
-    async def _file(self, request: Request) -> Path:
-        with remove_part_file(request):
-            return verified_file(request, await self._exchange(request))
+    async def _file(self, folder: str, file: str, into: Path | str, edition: str | None) -> Path:
+        """Fetch a file. Raises InvalidAnswer if its digest is not the ETag."""
+        target = target_of(file, into)
+        part = target.with_name(f"{target.name}.part")  # only a complete file gets its final name
+        query = {} if edition is None else {"edition": edition}
+        try:
+            reply = await self._exchange(Request(f"{folder}{file}", query, "*/*", part))
+            with part.open("rb") as written:
+                digest = hashlib.file_digest(written, "sha256").hexdigest()
+            promised = reply.headers.get("etag", "").strip('"')
+            if digest != promised:
+                raise InvalidAnswer(f"{target.name}: SHA-256 is {digest}, not {promised}")
+            return part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
     async def _exchange(self, request: Request) -> Reply:
         """Asks until there is an answer or no retry is left. Raises the error of the last answer."""
@@ -290,10 +301,10 @@ class AsyncSession(SessionBase):
         retries: Retries = RETRIES,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        base_url, headers = base_url or default_url(), default_headers(key)
+        headers = default_headers(key)
         super().__init__(base_url, headers, retries)
         self._sleep = sleep
-        self._http = httpx.AsyncClient(base_url=base_url, timeout=timeout, headers=headers)
+        self._http = httpx.AsyncClient(base_url=self._url, timeout=timeout, headers=headers)
 
     async def get_health(self) -> dict[str, Any]:
         """Whether the service is up; needs no key."""
@@ -318,11 +329,11 @@ class AsyncSession(SessionBase):
 
     async def get_open_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
         """Fetches an open Parquet file, as `get_export` lists it, whole and verified."""
-        return await self._file(file_request("/open/", file, into, edition))
+        return await self._file("/open/", file, into, edition)
 
     async def get_licensed_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
         """Fetches a licensed Parquet file, as `get_export` lists it, whole and verified."""
-        return await self._file(file_request("/v1/export/files/", file, into, edition))
+        return await self._file("/v1/export/files/", file, into, edition)
 
     @overload
     async def scan_panel(
@@ -451,7 +462,7 @@ class AsyncSession(SessionBase):
         try:
             async with self._http.stream(**request.sent) as response:
                 if request.into is not None and response.status_code == 200:
-                    with part_path(request.into).open("wb") as file:
+                    with request.into.open("wb") as file:
                         async for chunk in response.aiter_bytes():
                             file.write(chunk)
                     return Reply(200, response.headers, b"")
@@ -472,10 +483,10 @@ class Session(SessionBase):
         retries: Retries = RETRIES,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        base_url, headers = base_url or default_url(), default_headers(key)
+        headers = default_headers(key)
         super().__init__(base_url, headers, retries)
         self._sleep = sleep
-        self._http = httpx.Client(base_url=base_url, timeout=timeout, headers=headers)
+        self._http = httpx.Client(base_url=self._url, timeout=timeout, headers=headers)
 
     get_health = waits(AsyncSession.get_health)
     get_status = waits(AsyncSession.get_status)
@@ -483,29 +494,13 @@ class Session(SessionBase):
     link = waits(AsyncSession.link)
     get_open_file = waits(AsyncSession.get_open_file)
     get_licensed_file = waits(AsyncSession.get_licensed_file)
+    scan_panel = waits(AsyncSession.scan_panel)
     series = waits(AsyncSession.series)
     vintages = waits(AsyncSession.vintages)
     statement = waits(AsyncSession.statement)
     universe = waits(AsyncSession.universe)
     join_as_of = waits(AsyncSession.join_as_of)
     _ask = waits(SessionBase._request)
-
-    @overload
-    def scan_panel(
-        self, name: str, *, engine: Literal["polars"] = "polars", edition: str | None = None
-    ) -> "polars.LazyFrame": ...
-
-    @overload
-    def scan_panel(
-        self, name: str, *, engine: Literal["duckdb"], edition: str | None = None
-    ) -> "duckdb.DuckDBPyRelation": ...
-
-    def scan_panel(self, name: str, *, engine: Engine = "polars", edition: str | None = None) -> Any:
-        """A lazy frame of Polars, or a relation of DuckDB, over an open panel by its URL.
-
-        Only what a query needs is fetched, and all of it from one edition. Raises NotOpen.
-        """
-        return scan(self._ask("get_export", edition=edition), name, engine)
 
     def close(self) -> None:
         self._http.close()
@@ -532,7 +527,7 @@ class Session(SessionBase):
         try:
             with self._http.stream(**request.sent) as response:
                 if request.into is not None and response.status_code == 200:
-                    with part_path(request.into).open("wb") as file:
+                    with request.into.open("wb") as file:
                         for chunk in response.iter_bytes():
                             file.write(chunk)
                     return Reply(200, response.headers, b"")
