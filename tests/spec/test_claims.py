@@ -16,9 +16,10 @@ import openpyxl
 import pytest
 
 import sankofa
+from sankofa.model.catalogue_rows import CheckRow
 from sankofa.model.claims import read_claim
 from sankofa.model.identifiers import service_id
-from sankofa.operations.claims import ClaimFigure, judge
+from sankofa.operations.claims import judge
 from tests.every import every
 from tests.live import LiveServer, run
 from tests.spec import market
@@ -416,6 +417,22 @@ def last_digit(text: str, stated: Decimal) -> Decimal:
     return Decimal(1).scaleb(int(stated.as_tuple().exponent))
 
 
+def figure_of(value: Decimal, unit: str, day: date, vintage: int, restated_at: date | None) -> CheckRow:
+    return CheckRow(
+        verdict="unknown",
+        value=value,
+        unit=unit,
+        available_at=day,
+        vintage=vintage,
+        restated_at=restated_at,
+        period_start=None,
+        period_end=None,
+        source_ref="filing",
+        license_class="public-domain",
+        observed_at="",
+    )
+
+
 @pytest.mark.ci
 @pytest.mark.rule("CLM-2")
 def test_no_claim_of_five_thousand_is_falsely_supported() -> None:
@@ -428,14 +445,7 @@ def test_no_claim_of_five_thousand_is_falsely_supported() -> None:
         history = chance.choice(restated)
         latest = history[-1][1]
         figures = [
-            ClaimFigure(
-                value,
-                "USD",
-                day,
-                n + 1,
-                history[n + 1][0] if n + 1 < len(history) else None,
-                ("filing", "public-domain", ""),
-            )
+            figure_of(value, "USD", day, n + 1, history[n + 1][0] if n + 1 < len(history) else None)
             for n, (day, value) in enumerate(history)
         ]
         base = chance.choice([latest, history[0][1], latest * Decimal("1.02"), -latest, latest + 1])
@@ -484,7 +494,7 @@ def test_no_claim_of_five_thousand_is_falsely_supported() -> None:
     ],
 )
 def test_a_scale_in_a_unit_counts(value: str, unit: str | None, figure: str, own: str, verdict: str) -> None:
-    latest = ClaimFigure(Decimal(figure), own, date(2020, 1, 1), 1, None, ("filing", "public-domain", ""))
+    latest = figure_of(Decimal(figure), own, date(2020, 1, 1), 1, None)
     assert judge(read_claim(value, unit), [latest])[0] == verdict
 
 

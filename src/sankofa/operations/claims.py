@@ -1,12 +1,13 @@
 """GET /v1/check: whether a claimed figure was reported (contract: CLM-1 and CLM-4)."""
 
 from calendar import monthrange
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.format.keys import ENTITIES, STATEMENTS
@@ -20,10 +21,11 @@ from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.periods import months_of
 from sankofa.model.provenance import SERVICE, source_ref
-from sankofa.model.rows import wire
+from sankofa.model.rows import MetricInput, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import MEMBERS, Answer, Call, operation, printable
+from sankofa.operations.fundamentals import ReportedFigure, read_figures
 from sankofa.operations.nearest import having_name, identified, line_items_meant, nearest_codes
 from sankofa.operations.parameter_types import JsonSchema
 
@@ -42,55 +44,8 @@ _BALANCES: Final = {"Q1": "Q1", "Q2": "H1", "Q3": "9M", "Q4": "FY", "H1": "H1", 
 """The period_type of the balance at the end of a part of a year."""
 
 
-class ClaimFigure(NamedTuple):
-    """One vintage of a figure that the claim may be about."""
-
-    value: Decimal | None
-    unit: str | None
-    available_at: date | None
-    vintage: int | None
-    replaced_at: date | None
-    source: tuple[str, str, str]
-    """Reference, licence class and time of capture."""
-    period_start: date | None = None
-    period_end: date | None = None
-
-
-Reading = list[ClaimFigure]
-"""The vintages of one figure, in each of its units."""
-
-
-class _Fact(msgspec.Struct):
-    line_item: str
-    concept: str | None
-    value_reported: Decimal | None
-    unit: str | None
-    period_start: date | None
-    period_end: date
-    period_type: str
-    fiscal_year: int | None
-    available_at: date
-    vintage: int
-    superseded_at: date | None
-    source_ref: str
-    license_class: str
-    observed_at: str | None
-
-
-class _Chosen(msgspec.Struct):
-    """The figure of a statement."""
-
-    concept: str | None
-    period_end: date
-    period_type: str
-    sign_turned: bool
-
-
-class _Input(msgspec.Struct):
-    concept: str | None
-    period_end: date
-    vintage: int
-    value: Decimal
+Reading = list[CheckRow]
+"""The vintages of one figure, in each of its units, without a verdict."""
 
 
 class _Metric(msgspec.Struct):
@@ -102,11 +57,9 @@ class _Metric(msgspec.Struct):
     source_ref: str
     license_class: str
     observed_at: str | None
-    inputs: list[_Input]
+    inputs: list[MetricInput]
 
 
-_facts = msgspec.json.Decoder(list[_Fact]).decode
-_chosen = msgspec.json.Decoder(list[_Chosen]).decode
 _metrics = msgspec.json.Decoder(list[_Metric]).decode
 
 
@@ -163,7 +116,15 @@ async def check_claim(
     readings = await question.readings()
     verdict, figure = _agreed(claim, readings)
     absent = _unsettled(claim, readings) if readings else question.absent
-    rows = Selection([wire.encode(_row(call, verdict, figure))], 1, truncated=False)
+    if figure is None:
+        figure = CheckRow(
+            verdict=verdict,
+            **dict.fromkeys("value unit available_at vintage restated_at period_start period_end".split()),
+            source_ref=source_ref(SERVICE, "check", verdict),
+            license_class="public-domain",
+            observed_at=str(call.edition.manifest["built_from"]),
+        )
+    rows = Selection([wire.encode(replace(figure, verdict=verdict))], 1, truncated=False)
     return Answer(rows, as_of=day, absent=absent if verdict == _UNKNOWN else None, members={"unknown": None})
 
 
@@ -171,7 +132,7 @@ def _spelled(measure: str) -> str:
     return "_".join(measure.lower().replace("-", " ").replace("_", " ").split())
 
 
-def judge(claim: ClaimedValue, figures: Iterable[ClaimFigure]) -> tuple[str, ClaimFigure | None]:
+def judge(claim: ClaimedValue, figures: Reading) -> tuple[str, CheckRow | None]:
     comparable = [
         (figure, figure.value is not None and claim.bears_out(figure.value, figure.unit))
         for figure in figures
@@ -179,13 +140,13 @@ def judge(claim: ClaimedValue, figures: Iterable[ClaimFigure]) -> tuple[str, Cla
     ]
     for verdict, is_latest in ((_SUPPORTED, True), (_THEN, False)):
         for figure, matches in comparable:
-            if matches and (figure.replaced_at is None) is is_latest:
+            if matches and (figure.restated_at is None) is is_latest:
                 return verdict, figure
-    latest = [figure for figure, _ in comparable if figure.replaced_at is None and figure.value is not None]
+    latest = [figure for figure, _ in comparable if figure.restated_at is None and figure.value is not None]
     return (_CONTRADICTED, latest[0]) if latest else (_UNKNOWN, None)
 
 
-def _agreed(claim: ClaimedValue, readings: Iterable[Reading]) -> tuple[str, ClaimFigure | None]:
+def _agreed(claim: ClaimedValue, readings: Iterable[Reading]) -> tuple[str, CheckRow | None]:
     """The verdict that every reading gives; unknown if they differ."""
     judged = [one for reading in readings if (one := judge(claim, reading))[0] != _UNKNOWN]
     return judged[0] if len({verdict for verdict, _ in judged}) == 1 else (_UNKNOWN, None)
@@ -241,28 +202,31 @@ class _Question:
         having = [b'"line_item":"%b"' % self._measure.encode()]
         chosen = {}
         if self._measure in LINE_ITEMS:
-            rows = _chosen(await self._rows(STATEMENTS, service_id, int(Mode.LATEST), having))
+            rows = read_figures(await self._rows(STATEMENTS, service_id, int(Mode.LATEST), having))
             chosen = {(one.period_end, one.period_type, one.concept): one.sign_turned for one in rows}
             having += {b'"concept":"%b"' % one.concept.encode() for one in rows if one.concept}
-        reported = _facts(await self._rows("fundamentals", service_id, int(Mode.ALL), having))
+        reported = read_figures(await self._rows("fundamentals", service_id, int(Mode.ALL), having))
         facts = _preferred([one for one in reported if _is_of(self._when, one)], self._measure, chosen)
         if self._when.year is None and self._when.start is None:  # periods of several lengths end on one day
-            lengths: tuple[Callable[[_Fact], bool], ...] = (
-                lambda one: one.period_type == "FY",
-                lambda one: one.period_start is None,
-            )
-            for matches in lengths:
-                if any(map(matches, facts)):
-                    facts = [one for one in facts if matches(one)]
-                    break
+            years = [one for one in facts if one.period_type == "FY"]
+            facts = years or [one for one in facts if one.period_start is None] or facts
         if not facts:
             self._no_figure(service_id, reported)
             return []
         readings: dict[tuple[date | None, date, str | None], Reading] = {}
         for one in facts:
-            turned = chosen.get((one.period_end, one.period_type, one.concept), False)
-            own = readings.setdefault((one.period_start, one.period_end, one.concept), [])
-            own.append(_figure_of(one, turned=turned))
+            value = one.value_reported
+            if value is not None and chosen.get((one.period_end, one.period_type, one.concept)):
+                value = -value
+            figure = _figure(
+                one,
+                value=value,
+                vintage=one.vintage,
+                restated_at=one.superseded_at,
+                period_start=one.period_start,
+                period_end=one.period_end,
+            )
+            readings.setdefault((one.period_start, one.period_end, one.concept), []).append(figure)
         return list(readings.values())
 
     async def _rows(self, dataset: str, service_id: str, modes: int, having: Collection[bytes]) -> bytes:
@@ -275,7 +239,7 @@ class _Question:
         )
         return b"[%b]" % selection.rows if selection is not None else b"[]"
 
-    def _no_figure(self, service_id: str, reported: list[_Fact]) -> None:
+    def _no_figure(self, service_id: str, reported: list[ReportedFigure]) -> None:
         """Sets the reason why an organisation has no figure of the period."""
         if reported:
             ends = [one.period_end for one in reported]
@@ -298,7 +262,7 @@ class _Question:
 
         If an input was restated since, the value was replaced on that day, and its successor is unknown.
         """
-        years = _facts(await self._rows("fundamentals", service_id, int(Mode.ALL), (_FULL_YEAR,)))
+        years = read_figures(await self._rows("fundamentals", service_id, int(Mode.ALL), (_FULL_YEAR,)))
         readings = []
         for end in sorted({one.period_end for one in years if _is_year(self._when, one.period_end)}):
             later = [max(one.available_at, one.period_end) for one in years if one.period_end > end]
@@ -310,7 +274,8 @@ class _Question:
                 _metrics(b"[%b]" % selection.rows) if selection is not None and selection.count else ()
             ):
                 if one.metric == self._measure and one.period_end == end:
-                    readings.append([_figure(one, one.value, 1, _restated(one.inputs, years))])
+                    fields = {"value": one.value, "vintage": 1, "restated_at": _restated(one.inputs, years)}
+                    readings.append([_figure(one, **fields, period_start=None, period_end=end)])
         if readings:
             return readings
         ends = sorted({one.period_end for one in years})
@@ -339,7 +304,14 @@ class _Question:
                 later = [*(one.available_at for one in own[1:]), None]
                 readings.append(
                     [
-                        _figure(one, one.value, one.vintage, replaced)._replace(period_end=one.date)
+                        _figure(
+                            one,
+                            value=one.value,
+                            vintage=one.vintage,
+                            restated_at=replaced,
+                            period_start=None,
+                            period_end=one.date,
+                        )
                         for one, replaced in zip(own, later, strict=True)
                     ]
                 )
@@ -362,8 +334,8 @@ class _Question:
 
 
 def _preferred(
-    facts: list[_Fact], measure: str, chosen: Mapping[tuple[date, str, str | None], bool]
-) -> list[_Fact]:
+    facts: list[ReportedFigure], measure: str, chosen: Mapping[tuple[date, str, str | None], bool]
+) -> list[ReportedFigure]:
     """The facts of the concept that a statement has for the period; else all of the line item."""
     in_statement = {(end, period_type) for end, period_type, _ in chosen}
     return [
@@ -377,7 +349,7 @@ def _preferred(
     ]
 
 
-def _restated(inputs: Iterable[_Input], facts: list[_Fact]) -> date | None:
+def _restated(inputs: Iterable[MetricInput], facts: list[ReportedFigure]) -> date | None:
     """The first day on which one of the inputs was restated."""
     used = {(one.concept, one.period_end, one.vintage, abs(one.value)) for one in inputs}
     return min(
@@ -391,19 +363,12 @@ def _restated(inputs: Iterable[_Input], facts: list[_Fact]) -> date | None:
     )
 
 
-def _figure_of(one: _Fact, *, turned: bool) -> ClaimFigure:
-    value = -one.value_reported if turned and one.value_reported is not None else one.value_reported
-    figure = _figure(one, value, one.vintage, one.superseded_at)
-    return figure._replace(period_start=one.period_start)
+def _figure(one: Any, **fields: Any) -> CheckRow:
+    own = {name: getattr(one, name) for name in ("unit", "available_at", "source_ref", "license_class")}
+    return CheckRow(verdict=_UNKNOWN, observed_at=one.observed_at or "", **own, **fields)
 
 
-def _figure(one: Any, value: Decimal | None, vintage: int, replaced_at: date | None) -> ClaimFigure:
-    source = one.source_ref, one.license_class, one.observed_at or ""
-    end = getattr(one, "period_end", None)
-    return ClaimFigure(value, one.unit, one.available_at, vintage, replaced_at, source, None, end)
-
-
-def _is_of(when: ClaimedPeriod, one: _Fact) -> bool:
+def _is_of(when: ClaimedPeriod, one: ReportedFigure) -> bool:
     if when.year is None:
         return one.period_end == when.end and when.start in (None, one.period_start)
     if when.part is None:
@@ -441,23 +406,3 @@ def _is_when(when: ClaimedPeriod, day: date, frequency: str) -> bool:
     last = first + months - 1
     whole = date(day.year, first, 1), date(day.year, last, monthrange(day.year, last)[1])
     return (when.start, when.end) == whole
-
-
-def _row(call: Call, verdict: str, figure: ClaimFigure | None) -> CheckRow:
-    if figure is None:
-        own = source_ref(SERVICE, "check", verdict), "public-domain", str(call.edition.manifest["built_from"])
-        figure = ClaimFigure(None, None, None, None, None, own)
-    reference, license_class, observed_at = figure.source
-    return CheckRow(
-        verdict=verdict,
-        value=figure.value,
-        unit=figure.unit,
-        available_at=figure.available_at,
-        vintage=figure.vintage,
-        restated_at=figure.replaced_at,
-        period_start=figure.period_start,
-        period_end=figure.period_end,
-        source_ref=reference,
-        license_class=license_class,
-        observed_at=observed_at,
-    )

@@ -1,6 +1,8 @@
 """GET /v1/fundamentals/{service_id}, /v1/statements/{service_id} and /v1/shared/facts."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
@@ -119,8 +121,8 @@ def has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
 _FULL_YEAR: Final = "FY"
 
 
-class _Cell(msgspec.Struct):
-    """The fields of a statement row that a wide row keeps."""
+class ReportedFigure(msgspec.Struct):
+    """The fields of a figure that operations compute with."""
 
     source_ref: str
     license_class: str
@@ -128,16 +130,20 @@ class _Cell(msgspec.Struct):
     record_ref: str
     line_item: str
     concept: str | None
-    value_reported: msgspec.Raw
+    value_reported: Decimal | None
     unit: str | None
-    period_end: str
+    period_start: date | None
+    period_end: date
     period_type: str
-    available_at: str
+    fiscal_year: int | None
+    available_at: date
     vintage: int
-    alternatives: int
+    superseded_at: date | None
+    alternatives: int = 0
+    sign_turned: bool = False
 
 
-_cells = msgspec.json.Decoder(list[_Cell]).decode
+read_figures = msgspec.json.Decoder(list[ReportedFigure]).decode
 
 
 @operation(
@@ -203,7 +209,7 @@ async def get_statement(
     hint = await predecessor_hint(page.edition, service_id, selection, call.today)
     if not wide:
         return page.answer(selection, _ORDER, as_of=page.day, shape=StatementFigureRow, members=hint)
-    columns, rows = _wide(cell for chunk in selection.lists() for cell in _cells(chunk))
+    columns, rows = _wide(cell for chunk in selection.lists() for cell in read_figures(chunk))
     table = _wide_page(rows, page.key, most, more=selection.truncated)
     return page.answer(
         table, _WIDE_ORDER, as_of=page.day, shape=WideStatementRow, members=hint, more_columns=columns
@@ -223,24 +229,24 @@ def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bo
     return Selection(table, len(table), truncated=cut, following=(0,) if cut else None)
 
 
-def _wide(cells: Iterable[_Cell]) -> tuple[tuple[str, ...], list[bytes]]:
+def _wide(cells: Iterable[ReportedFigure]) -> tuple[tuple[str, ...], list[bytes]]:
     """The period ends, and one row per line item with its value at each, null if there is none.
 
     A line item has one row for each accounting standard and unit, newest first.
     """
-    by_row: dict[tuple[str, str, str | None], dict[str, _Cell]] = {}
+    by_row: dict[tuple[str, str, str | None], dict[str, ReportedFigure]] = {}
     ends: dict[str, None] = {}
     for cell in cells:
         standard = (cell.concept or "").partition(":")[0]
-        by_row.setdefault((cell.line_item, standard, cell.unit), {})[cell.period_end] = cell
-        ends[cell.period_end] = None
+        by_row.setdefault((cell.line_item, standard, cell.unit), {})[str(cell.period_end)] = cell
+        ends[str(cell.period_end)] = None
     columns = tuple(sorted(ends, reverse=True))
     ordered = sorted(by_row.values(), key=lambda own: min(columns.index(end) for end in own))
     ordered.sort(key=lambda own: LINE_ITEMS.index(next(iter(own.values())).line_item))
     return columns, [_wide_row(own, columns) for own in ordered]
 
 
-def _wide_row(own: dict[str, _Cell], columns: tuple[str, ...]) -> bytes:
+def _wide_row(own: dict[str, ReportedFigure], columns: tuple[str, ...]) -> bytes:
     first = next(iter(own.values()))
     row = WideStatementRow(
         source_ref=first.source_ref,
@@ -253,7 +259,7 @@ def _wide_row(own: dict[str, _Cell], columns: tuple[str, ...]) -> bytes:
             end: {
                 "concept": cell.concept,
                 "unit": cell.unit,
-                "available_at": cell.available_at,
+                "available_at": str(cell.available_at),
                 "vintage": cell.vintage,
                 "alternatives": cell.alternatives,
                 "record_ref": cell.record_ref,
@@ -262,7 +268,7 @@ def _wide_row(own: dict[str, _Cell], columns: tuple[str, ...]) -> bytes:
             for end, cell in own.items()
         },
     )
-    values = (bytes(own[end].value_reported) if end in own else b"null" for end in columns)
+    values = (wire.encode(own[end].value_reported) if end in own else b"null" for end in columns)
     named = b",".join(b'"%b":%b' % (end.encode(), value) for end, value in zip(columns, values, strict=True))
     return b"%b,%b}" % (wire.encode(row)[:-1], named)
 

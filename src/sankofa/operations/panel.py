@@ -39,6 +39,7 @@ from sankofa.model.rows import Row, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import BASIS, Answer, Call, operation
+from sankofa.operations.fundamentals import read_figures
 from sankofa.operations.nearest import refuse_unknown_series, unknown_organisation
 from sankofa.operations.paging import ListPage, first_page
 
@@ -226,25 +227,6 @@ class _Vintage(NamedTuple):
     """The fields of the row that are the same in every release."""
 
 
-class _Reported(msgspec.Struct):
-    """The fields of a `/v1/fundamentals` row that a matrix keeps."""
-
-    source_ref: str
-    license_class: str
-    observed_at: str | None
-    concept: str | None
-    value_reported: msgspec.Raw
-    unit: str | None
-    period_start: date | None
-    period_end: date
-    period_type: str
-    available_at: date
-    vintage: int
-
-
-_reported = msgspec.json.Decoder(list[_Reported]).decode
-
-
 @operation(
     "/v1/series/{series}/matrix",
     dataset=MACRO,
@@ -335,11 +317,11 @@ async def get_fundamentals_matrix(
             (one.period_end, str(one.period_start or ""), one.concept or "", one.unit or ""),
             one.available_at,
             one.vintage,
-            bytes(one.value_reported),
+            wire.encode(one.value_reported),
             _fields(one, one.period_end) | {name: getattr(one, name) for name in _DETAILS},
         )
         for chunk in selection.lists()
-        for one in _reported(chunk)
+        for one in read_figures(chunk)
     ]
     return await _matrix(call, vintages, day, (from_, to), release, (FigureMatrixRow, NthFigureRow))
 
