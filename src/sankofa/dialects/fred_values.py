@@ -17,7 +17,7 @@ from xml.sax.saxutils import quoteattr  # nosec B406
 import msgspec
 
 from sankofa.dialects.contract import DialectQuestion, Row
-from sankofa.edition.format.keys import MACRO_SERIES, SERIES_FIGURES, key_list
+from sankofa.edition.format.keys import MACRO_SERIES, key_list
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition
@@ -78,7 +78,6 @@ class _Observed(msgspec.Struct, gc=False):
 
 
 _observed = msgspec.json.Decoder(list[_Observed]).decode
-_EVERY_ROW: Final = 1 << 31
 
 
 def _as_figures(rows: bytes, _: Sequence[int]) -> tuple[bytes, Sequence[int]]:
@@ -98,18 +97,10 @@ async def known_on(question: DialectQuestion, key: str, day: date) -> str | None
     Apart from the time of capture, the whole edition has the same rows as a locked view.
     """
     call, at = question.call, day.toordinal()
-    stored = await whole(call.edition).index_block(SERIES_FIGURES, key)
-    if stored is not None and at >= int.from_bytes(stored[0], "little"):
-        return str(stored[1], "ascii")
     newest = call.today.toordinal() if call.lock is None else FOREVER
+    span, most = DayRange(at, until=at), 1 << 31
     selection = await read_one_series(
-        whole(call.edition),
-        MACRO_SERIES,
-        key_list(key),
-        DayRange(at, until=at),
-        _EVERY_ROW,
-        newest,
-        form=_FIGURES,
+        whole(call.edition), MACRO_SERIES, key_list(key), span, most, newest, form=_FIGURES
     )
     if selection is None:
         return None

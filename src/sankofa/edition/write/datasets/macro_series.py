@@ -16,7 +16,6 @@ from sankofa.derive.cross_rates import FAMILY, FREQUENCY
 from sankofa.derive.series import MacroColumn, Series, SeriesVintages
 from sankofa.edition.format.keys import (
     MACRO_SERIES,
-    SERIES_FIGURES,
     SERIES_RELEASES,
     key_list,
     series_list,
@@ -35,7 +34,7 @@ from sankofa.edition.format.macro import (
     rows_on_release_page,
     summary_of,
 )
-from sankofa.edition.format.row_blocks import Entry, pack_pair
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
@@ -57,7 +56,7 @@ from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_flat, table
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.catalogue_rows import SeriesReleaseRow
-from sankofa.model.days import FOREVER, iso_day
+from sankofa.model.days import iso_day
 from sankofa.model.observations import currency_pair
 from sankofa.model.provenance import MACRO
 from sankofa.model.rows import MacroSeriesRow, doc
@@ -155,7 +154,6 @@ class SeriesPart(msgspec.Struct, frozen=True, array_like=True):
 
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(tuple[list[SeriesPart], list[TallyRow]]).decode
-_read_figures = msgspec.msgpack.Decoder(list[tuple[str, bytes, bytes]]).decode
 
 
 class SeriesIndex(NamedTuple):
@@ -198,7 +196,6 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     provenance = ProvenanceText(columns[0].captures)
     stored: list[SeriesPart] = []
     pages: list[tuple[str, list[bytes]]] = []
-    figures: list[tuple[str, bytes, bytes]] = []
     flat = FlatRows(SeriesVintageRow)
     tally = CoverageTally()
     for column in columns:
@@ -207,13 +204,10 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
         stored += parts
         if parts:
             pages.append(_release_pages(parts, provenance))
-        if len(filled) == 1:
-            figures.append(_figures(filled[0][0]))
     for one in sorted((one for column in columns for one in column.series), key=lambda one: one.identity):
         flat.add(*_columns(columns[0].captures, provenance, one))
     yield MACRO_SERIES, _write((stored, tally.rows()))
     yield SERIES_RELEASES, _write(pages)
-    yield SERIES_FIGURES, _write(figures)
     yield SERIES_TABLE, encoded_flat(SERIES_TABLE, flat.table())
 
 
@@ -270,27 +264,6 @@ def _release_pages(parts: list[SeriesPart], provenance: ProvenanceText) -> tuple
     rows = [Entry(row) for page in pages for row in rows_on_release_page(page)]
     RowCheck(SERIES_RELEASES, SeriesReleaseRow).all(key, rows)
     return key, pages
-
-
-def _figures(one: SeriesVintages) -> tuple[str, bytes, bytes]:
-    """The key of a series, the first day on which it is as known today, and lines of dates and figures."""
-    settled, lines = one.days[0][1], list[str]()
-    for day, _, known in reversed(one.days):
-        for vintage in known:
-            if (seen := in_force(vintage)) is None:
-                continue
-            first, until = seen
-            settled = max(settled, first, until if until < FOREVER else first)
-            if until == FOREVER:
-                lines.append(f"{day} {vintage.report.figure or '.'}")
-    return one.identity.series, settled.to_bytes(4, "little"), "\n".join(lines).encode()
-
-
-@dataset(SERIES_FIGURES, None, pack=pack_pair, reads=(Input.MACRO,))
-def figures(context: BuildContext) -> Iterator[KeyRows]:
-    for part in context.macro.parts(SERIES_FIGURES):
-        for key, settled, text in _read_figures(part):
-            yield KeyRows(key, (Entry(settled), Entry(text)))
 
 
 def _statistics(one: SeriesVintages) -> tuple[list[SeriesRelease], dict[int, Counted]]:
