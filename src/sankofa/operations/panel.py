@@ -3,9 +3,9 @@
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -218,13 +218,16 @@ _DETAILS: Final = ("period_type", "period_start", "concept", "unit")
 
 
 class _Vintage(NamedTuple):
-    row: tuple[date, str, str, str]
-    """The date, and the other fields that identify its row."""
     available_at: date
     number: int
     value: bytes
     fields: dict[str, Any]
-    """The fields of the row that are the same in every release."""
+    """The fields of its row besides the values."""
+
+    @property
+    def row(self) -> tuple[date, ...]:
+        """The date, and the other fields that identify its row."""
+        return self.fields["date"], *(str(self.fields.get(name) or "") for name in _DETAILS[1:])
 
 
 @operation(
@@ -260,9 +263,8 @@ async def get_series_matrix(
     known = defaultdict(list)
     for column in columns:
         async for one in every_vintage(call.edition, column, day):
-            row, value = (one.date, "", "", ""), wire.encode(one.value)
-            fields = _fields(one, one.date)
-            known[column].append(_Vintage(row, one.available_at, one.vintage, value, fields))
+            value, fields = wire.encode(one.value), _fields(one, one.date)
+            known[column].append(_Vintage(one.available_at, one.vintage, value, fields))
     if not known:
         await refuse_unknown_series(call.edition, series)
     countries = {column: column.split("|")[3] for column in known}
@@ -314,7 +316,6 @@ async def get_fundamentals_matrix(
         raise await unknown_organisation(call, service_id)
     vintages = [
         _Vintage(
-            (one.period_end, str(one.period_start or ""), one.concept or "", one.unit or ""),
             one.available_at,
             one.vintage,
             wire.encode(one.value_reported),
@@ -344,13 +345,14 @@ async def _matrix(
     """The rows of a matrix or of one release. Raises InvalidParameter if there are too many cells."""
     is_wide = release in ("all", "revisions")
     if release == "revisions":
-        vintages = [one for one in vintages if one.number > 1 and one.available_at >= one.row[0]]
+        vintages = [one for one in vintages if one.number > 1 and one.available_at >= one.fields["date"]]
     since, until = span[0] or date.min, span[1] or date.max
-    by_row: defaultdict[tuple[date, str, str, str], list[_Vintage]] = defaultdict(list)
-    for one in sorted(vintages, key=lambda one: one.number):
-        if since <= one.row[0] <= until:
-            by_row[one.row].append(one)
-    ordered = [by_row[row] for row in sorted(by_row)]
+    vintages_in_order = sorted(vintages, key=lambda one: (one.row, one.number))
+    ordered = [
+        list(own)
+        for row, own in groupby(vintages_in_order, key=lambda one: one.row)
+        if since <= row[0] <= until
+    ]
     if not is_wide:
         ordered = [some for own in ordered if (some := _released(own, release))]
     days = sorted({one.available_at for one in vintages}) if is_wide else []
@@ -362,11 +364,16 @@ async def _matrix(
             f"{len(shown)} dates and {len(days)} release days are more than {MOST_CELLS} cells: "
             "narrow `from` and `to`, or ask for one release of each date (`release=latest`)",
         )
-    write = _wide_row(shapes[0], days, only_new=release != "all") if is_wide else _nth_row(shapes[1])
-    rows = []
+    rows, names = [], {day: f'"{day}":'.encode() for day in days}
     yield_points = YieldPoints(_MATRIX_CELLS_PER_YIELD)
     for own in shown:
-        rows.append(write(own))
+        newest = own[-1]
+        if is_wide:
+            cells = _cells(own, names, only_new=release != "all")
+            rows.append(b"%b,%b}" % (wire.encode(shapes[0](**newest.fields))[:-1], cells))
+        else:
+            value = {"available_at": newest.available_at, "value": msgspec.Raw(newest.value)}
+            rows.append(wire.encode(shapes[1](**(newest.fields | value))))
         await yield_points.step(len(days) + 1)
     more_columns = tuple(one.isoformat() for one in days)
     columns = more_columns if is_wide else ("available_at", "value")
@@ -391,32 +398,19 @@ def _telling_apart(ordered: Sequence[list[_Vintage]]) -> tuple[str, ...]:
     """The details by which rows of the same date differ."""
     by_date: defaultdict[date, list[dict[str, Any]]] = defaultdict(list)
     for own in ordered:
-        by_date[own[-1].row[0]].append(own[-1].fields)
+        by_date[own[-1].fields["date"]].append(own[-1].fields)
     several = [some for some in by_date.values() if len(some) > 1]
     return tuple(name for name in _DETAILS if any(len({one[name] for one in some}) > 1 for some in several))
 
 
-def _wide_row(shape: type[Row], days: Sequence[date], *, only_new: bool) -> Callable[[list[_Vintage]], bytes]:
-    names = [f'"{day}":'.encode() for day in days]
-
-    def write(own: list[_Vintage]) -> bytes:
-        row, cells, at, value = own[0].row[0], [], 0, b"null"
-        came = {one.available_at: one.value for one in own} if only_new else {}
-        for day, name in zip(days, names, strict=True):
-            # A value is not known before its own date, even if a source publishes it sooner.
-            while at < len(own) and own[at].available_at <= day and row <= day:
-                value = own[at].value
-                at += 1
-            cells.append(name + (came.get(day, b"null") if only_new else value))
-        return b"%b,%b}" % (wire.encode(shape(**own[-1].fields))[:-1], b",".join(cells))
-
-    return write
-
-
-def _nth_row(shape: type[Row]) -> Callable[[list[_Vintage]], bytes]:
-    def write(own: list[_Vintage]) -> bytes:
-        (one,) = own
-        fields = {**one.fields, "available_at": one.available_at, "value": msgspec.Raw(one.value)}
-        return wire.encode(shape(**fields))
-
-    return write
+def _cells(own: list[_Vintage], names: Mapping[date, bytes], *, only_new: bool) -> bytes:
+    """The value of each release day, as members of a JSON object."""
+    row, cells, at, value = own[0].fields["date"], [], 0, b"null"
+    came = {one.available_at: one.value for one in own} if only_new else {}
+    for day, name in names.items():
+        # A value is not known before its own date, even if a source publishes it sooner.
+        while at < len(own) and own[at].available_at <= day and row <= day:
+            value = own[at].value
+            at += 1
+        cells.append(name + (came.get(day, b"null") if only_new else value))
+    return b",".join(cells)

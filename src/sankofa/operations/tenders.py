@@ -64,9 +64,6 @@ _FILTERS: Final[dict[str, JsonSchema]] = {
 _PARTY_ORDER: Final = RowOrder(
     "-release_count", "name", "role", "country", "identifier.scheme", "identifier.id", "org_evidence"
 )
-_TENDERS_FOR_AGENTS: Final = AgentView(
-    defaults={"country": None, "detail": "compact"}, compact=without_release
-)
 
 
 @operation(
@@ -78,7 +75,7 @@ _TENDERS_FOR_AGENTS: Final = AgentView(
     members=_FILTERS,
     sample_pages=True,
     extensions=("query", "detail", "ocid", *_NARROWING),
-    agent=_TENDERS_FOR_AGENTS,
+    agent=AgentView(defaults={"country": None, "detail": "compact"}, compact=without_release),
 )
 async def search_tenders(
     call: Call,
@@ -112,17 +109,18 @@ async def search_tenders(
     """
     words = tuple(sorted(searched_words(query))) if query is not None else None
     texts = {"buyer": buyer, "supplier": supplier, "category": category, "status": status, "method": method}
-    days = {"to": to, "closing_from": closing_from, "closing_to": closing_to}
     narrowing: dict[str, str | date | Decimal | None] = {
-        **days, **texts, "min_value": min_value, "buyer_query": buyer_query, "supplier_query": supplier_query,
+        "to": to, "closing_from": closing_from, "closing_to": closing_to, **texts,
+        "min_value": min_value, "buyer_query": buyer_query, "supplier_query": supplier_query,
     }  # fmt: skip
     bound = [(name, str(value)) for name, value in narrowing.items() if value is not None]
+    process = () if ocid is None else ("ocid", ocid)
     page = await first_page(
-        call, "tenders", country, from_, words, *_process(ocid), *bound, open_to_sample=True, cursor=cursor
+        call, "tenders", country, from_, words, *process, *bound, open_to_sample=True, cursor=cursor
     )
     most = call.grant.rows(limit)
     filters = TenderFilter(
-        from_.toordinal() if from_ else 0,
+        _ordinal(from_) or 0,
         words,
         ocid,
         latest=_ordinal(to),
@@ -143,9 +141,7 @@ async def search_tenders(
         start = await page.start(lambda edition, behind: find_of_country(edition, country, behind))
         selection = await tenders_of_country(page.edition, country, filters, most, start, compact=compact)
     applied = {"country": country, "from": from_ and from_.isoformat(), "query": query, "detail": detail}
-    if ocid is not None:
-        applied["ocid"] = ocid
-    applied |= dict(bound)
+    applied |= dict([process, *bound] if process else bound)
     shape = CompactTenderRow if compact else TenderRow
     last = () if selection.following is None else tender_key(selection.last_row)
     return page.answer(selection, last, members={"filters": applied}, shape=shape)
@@ -164,11 +160,6 @@ def _by_value(name: str, value: str) -> tuple[str, str]:
 def _by_words(field: str, words: str | None) -> list[tuple[str, str]]:
     """The filter index's field for each word; text without words matches nothing."""
     return [] if words is None else [(field, word) for word in sorted(searched_words(words) or {""})]
-
-
-def _process(ocid: str | None) -> tuple[str, ...]:
-    """The filter by process; empty without one, so that cursors older than this filter stay valid."""
-    return () if ocid is None else ("ocid", ocid)
 
 
 @operation(
@@ -228,9 +219,6 @@ def _brief(row: bytes) -> bytes:
     return wire.encode(fields)
 
 
-_CONTRACT_FOR_AGENTS: Final = AgentView(compact=_brief)
-
-
 @operation(
     "/v1/contracts/{ocid}",
     dataset=TENDER,
@@ -238,7 +226,7 @@ _CONTRACT_FOR_AGENTS: Final = AgentView(compact=_brief)
     errors=(400, 401, 404, 429, 503),
     tool="get_contract",
     extension=True,
-    agent=_CONTRACT_FOR_AGENTS,
+    agent=AgentView(compact=_brief),
 )
 async def get_contract(
     call: Call, *, ocid: parameters.Contract, as_of: parameters.ContractDay = None
@@ -256,54 +244,47 @@ async def get_contract(
     day = as_of or call.today
     known = [(country, number) for released, country, number in releases if released <= day]
     if not known:
-        first, last = releases[0][0], releases[-1][0]
-        detail = f"Not known on {day}: its first release is dated {first}."
-        return Answer(NO_ROWS, as_of=day, absent=Absence("not_yet_known", detail, first, last))
-    builder = _Builder()
+        return Answer(NO_ROWS, as_of=day, absent=_not_yet(day, [released for released, _, _ in releases]))
+    process, size, first_date = Process(), 0, ""
+    last: dict[str, Any] = {}
+
+    def add(rows: list[bytes]) -> None:
+        nonlocal last, first_date
+        for row in rows:
+            last = decode(row)
+            first_date = first_date or last["release_date"]
+            process.add(last["release"], SetBy(last["release_id"], last["release_date"]))
+
     for start in range(0, len(known), _READ_AT_ONCE):
         rows = [
             bytes((await single_rows(call.edition, country, (number,)))[0])
             for country, number in known[start : start + _READ_AT_ONCE]
         ]
-        await in_thread_if_large(sum(map(len, rows)), builder.add, rows)
-    row = await in_thread_if_large(builder.size, builder.row)
+        size += sum(map(len, rows))
+        await in_thread_if_large(sum(map(len, rows)), add, rows)
+    row = await in_thread_if_large(size, _compiled, process, first_date, last, len(known))
     return Answer(Selection([row], 1, truncated=False), as_of=day)
 
 
-class _Builder:
-    def __init__(self) -> None:
-        self.size = 0
-        self._process = Process()
-        self._count = 0
-        self._first = ""
-        self._last: dict[str, Any] = {}
+def _not_yet(day: date, released: Sequence[date]) -> Absence:
+    detail = f"Not known on {day}: its first release is dated {released[0]}."
+    return Absence("not_yet_known", detail, released[0], released[-1])
 
-    def add(self, rows: list[bytes]) -> None:
-        for row in rows:
-            self.size += len(row)
-            self._count += 1
-            self._last = fields = decode(row)
-            self._first = self._first or fields["release_date"]
-            self._process.add(fields["release"], SetBy(fields["release_id"], fields["release_date"]))
 
-    def row(self) -> bytes:
-        compiled = self._process.compiled()
-        last = self._last
-        return wire.encode(
-            ContractRow(
-                source_ref=last["source_ref"],
-                license_class=last["license_class"],
-                observed_at=last["observed_at"],
-                country=last["country"],
-                ocid=last["ocid"],
-                release_count=self._count,
-                first_release_date=self._first,
-                last_release_date=last["release_date"],
-                release=compiled.release,
-                set_by=compiled.set_by,
-                changes=compiled.changes,
-            )
+def _compiled(process: Process, first: str, last: dict[str, Any], release_count: int) -> bytes:
+    compiled = process.compiled()
+    own = {name: last[name] for name in ("source_ref", "license_class", "observed_at", "country", "ocid")}
+    return wire.encode(
+        ContractRow(
+            **own,
+            release_count=release_count,
+            first_release_date=first,
+            last_release_date=last["release_date"],
+            release=compiled.release,
+            set_by=compiled.set_by,
+            changes=compiled.changes,
         )
+    )
 
 
 _NAME: Final = r"^[^\x00-\x1f\x7f]{1,400}$"
@@ -369,12 +350,9 @@ async def get_flags(
         releases = await process_releases(page.edition, ocid)
         days = [released for released, of_country, _ in releases if of_country in countries]
         if days and days[0] > page.day:
-            detail = f"Not known on {page.day}: its first release is dated {days[0]}."
-            absent = Absence("not_yet_known", detail, days[0], days[-1])
             members: dict[str, object] = {"next_cursor": None}
-            return Answer(
-                Selection((), 0, truncated=False), page.day, members, page.edition.id, absent=absent
-            )
+            absent = _not_yet(page.day, days)
+            return Answer(NO_ROWS, page.day, members, page.edition.id, absent=absent)
         countries = sorted({of_country for day, of_country, _ in releases if day <= page.day} & {*countries})
     rows: list[bytes] = []
     for one in countries:
@@ -395,10 +373,9 @@ async def _rows(
     if ocid is None:
         flags = await known.flags(parties, behind, most, indicators)
     else:
-        whole = await known.of_process(ocid, parties)
         flags = [
             one
-            for one in whole
+            for one in await known.of_process(ocid, parties)
             if (not indicators or one.finding.indicator in indicators)
             and (not behind or sort_key(one.finding) > behind)
         ][:most]
