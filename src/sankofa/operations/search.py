@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import date
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -35,19 +35,26 @@ from sankofa.operations.paging import ListPage, first_page
 _ROWS_PER_YIELD: Final = 128
 _EVERY_HIT: Final = 10_000
 _MOST_ROWS_KEPT: Final = 16_384
-_LARGEST_ROW_KEPT: Final = 1024
-"""Recently found organisation rows to keep: at most 16 MB, usually 8 MB."""
+_LONGEST_NAME_KEPT: Final = 512
+"""Recently found organisations to keep: at most 16 MB, usually 8 MB."""
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
 _NAMES: Final = ("legal_name", "other_name")
 _ID_LENGTH: Final = 26
 _MOST_IDENTIFIED: Final = 20
 
 
-class _Country(msgspec.Struct):
+class _Record(msgspec.Struct):
+    """The fields of an organisation or a series that a result repeats."""
+
+    source_ref: str
+    license_class: str
+    observed_at: Any
     country: str | None
+    name: str | None = None
+    legal_name: str | None = None
 
 
-_country = msgspec.json.Decoder(_Country).decode
+_record = msgspec.json.Decoder(_Record).decode
 
 
 @operation("/v1/search", row=SearchRow, extension=True)
@@ -187,33 +194,40 @@ async def search_entities(
         return await _organisations(by_name, identified, most)
 
     hits, following, more = await _page(ranked, page, call.grant.rows(limit))
-    rows = await _entity_rows(call, hits)
+    rows = []
+    for hit, row in zip(hits, await _rows(call, hits, country), strict=True):
+        # The entity's own row, followed by the other members of a search row and the match.
+        record, match = await _entity(call, hit), Match(hit.matched_on, hit.matched_value, hit.score)
+        rows.append(b'%b,%b,"match":%b}' % (record[:-1], row[row.index(b'"type":') : -1], wire.encode(match)))
     selection = Selection(rows, len(rows), truncated=more, following=following)
     return page.answer(selection, following or (), as_of=page.day)
 
 
 async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]:
-    """The rows of hits. The part of an organisation's row before `match` is cached."""
-    beginnings: BoundedCache[tuple[str, date], bytes] = call.edition.cache("search rows", _MOST_ROWS_KEPT)
+    """The rows of hits. Organisations are cached."""
+    known: BoundedCache[tuple[str, date], _Record] = call.edition.cache("search rows", _MOST_ROWS_KEPT)
     rows = []
     yield_points = YieldPoints(_ROWS_PER_YIELD)
     for hit in hits:
-        is_organisation = hit.type == ORGANISATION
-        if not is_organisation or (beginning := beginnings.get((hit.id, call.today))) is None:
+        is_organisation, key = hit.type == ORGANISATION, (hit.id, call.today)
+        if not is_organisation or (one := known.get(key)) is None:
             await yield_points.step()
-            beginning = await _beginning(call, hit, country)
-            if is_organisation and len(beginning) <= _LARGEST_ROW_KEPT:
-                beginnings.put((hit.id, call.today), beginning)
-        rows.append(b'%b%b,"score":%b}' % (beginning, wire.encode(_matched(hit)), wire.encode(hit.score)))
-    return rows
-
-
-async def _entity_rows(call: Call, hits: list[Hit]) -> list[bytes]:
-    rows = []
-    yield_points = YieldPoints(_ROWS_PER_YIELD)
-    for hit in hits:
-        rows.append(await _entity_row(call, hit))
-        await yield_points.step()
+            one = await (_entity_record(call, hit) if is_organisation else _macro_record(call, hit, country))
+            if is_organisation and len(one.legal_name or "") <= _LONGEST_NAME_KEPT:
+                known.put(key, one)
+        by_name = hit.matched_on in _NAMES
+        row = SearchRow(
+            source_ref=one.source_ref,
+            license_class=one.license_class,
+            observed_at=one.observed_at,
+            type=hit.type,
+            id=hit.id,
+            name=one.legal_name if is_organisation else one.name,
+            country=one.country,
+            matched=hit.matched_value if by_name else f"{hit.matched_on}:{hit.matched_value}",
+            score=hit.score,
+        )
+        rows.append(wire.encode(row))
     return rows
 
 
@@ -222,12 +236,14 @@ async def _organisations(
 ) -> tuple[list[Hit], bool]:
     """The organisations that match a query, `exact` ones first, and whether there are more."""
     by_name, more = await query.search(most + len(exact), forgiving=forgiving)
-    if not exact:
-        return by_name, more
-    best: dict[str, Hit] = {}
+    return _without_repeats(exact, by_name), more
+
+
+def _without_repeats(exact: list[Hit], by_name: list[Hit]) -> list[Hit]:
+    best: dict[tuple[str, str], Hit] = {}
     for hit in chain(exact, by_name):
-        best.setdefault(hit.id, hit)
-    return list(best.values()), more
+        best.setdefault((hit.type, hit.id), hit)
+    return list(best.values()) if exact else by_name
 
 
 async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
@@ -241,7 +257,7 @@ async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
     if not hits and len(plain) == _ID_LENGTH and await call.edition.holds("entity", plain.upper()):
         hits.append(Hit(1.0, plain.upper(), "service_id", plain.upper()))
     if country is not None:
-        hits = [h for h in hits if _country(await _entity(call, h)).country == country]
+        hits = [h for h in hits if (await _entity_record(call, h)).country == country]
     return hits
 
 
@@ -271,51 +287,27 @@ async def _macro_items(
     exact = [hit for hit in coded if type in (None, hit.type) and admits_hit(hit)]
     admitted = None if own is None else admits
     by_name, more = await query.search(most + len(exact), admitted, type, forgiving=forgiving)
-    best: dict[tuple[str, str], Hit] = {}
-    for hit in chain(exact, by_name):
-        best.setdefault((hit.type, hit.id), hit)
-    return list(best.values()), more
+    return _without_repeats(exact, by_name), more
 
 
-async def _beginning(call: Call, hit: Hit, country: str | None) -> bytes:
-    """A hit's row without `match`, with provenance, name and country."""
-    if hit.type == ORGANISATION:
-        record = await _entity(call, hit)
-        start = record.index(b'"service_id":')
-        name = _member(record, b'"legal_name":', b',"other_names":', start)
-        of = _member(record, b'"country":', b',"status":', start)
-    else:
-        first, end = hit.entry, hit.entry + 1
-        if hit.entry < 0:
-            spans = await macro_spans(call.edition)
-            first, end = spans[2 * hit.number], spans[2 * hit.number + 1]
-        own = None if country is None else await country_entries(call.edition, country)
-        known = await entries_on(call.edition)
-        listed = range(first, end) if known is None else [n for n in range(first, end) if known(n)]
-        number = listed[0] if own is None else entry_of(own, first, end, known) or listed[0]
-        record = await entry_on(call.edition, number) or b""
-        start = record.index(b'"series":')
-        name = _member(record, b'"name":', b',"unit":', start)
-        several = len(listed) > 1 and country is None
-        of = b"null" if several else _member(record, b'"country":', b',"first_date":', start)
-    return b'%b"type":"%b","id":%b,"name":%b,"country":%b,"matched":' % (
-        record[:start],
-        hit.type.encode(),
-        wire.encode(hit.id),
-        name,
-        of,
-    )
+async def _macro_record(call: Call, hit: Hit, country: str | None) -> _Record:
+    """The catalogue entry of a series or an indicator, where possible of the country."""
+    first, end = hit.entry, hit.entry + 1
+    if hit.entry < 0:
+        spans = await macro_spans(call.edition)
+        first, end = spans[2 * hit.number], spans[2 * hit.number + 1]
+    own = None if country is None else await country_entries(call.edition, country)
+    known = await entries_on(call.edition)
+    listed = range(first, end) if known is None else [n for n in range(first, end) if known(n)]
+    number = listed[0] if own is None else entry_of(own, first, end, known) or listed[0]
+    record = _record(await entry_on(call.edition, number) or b"")
+    if len(listed) > 1 and country is None:
+        record.country = None
+    return record
 
 
-def _member(record: bytes, name: bytes, following: bytes, start: int) -> bytes:
-    """The value of a member of an encoded row. Takes the names of this member and the next."""
-    at = record.index(name, start) + len(name)
-    return record[at : record.index(following, at)]
-
-
-def _matched(hit: Hit) -> str:
-    """The name that matched, or the identifier with its kind."""
-    return hit.matched_value if hit.matched_on in _NAMES else f"{hit.matched_on}:{hit.matched_value}"
+async def _entity_record(call: Call, hit: Hit) -> _Record:
+    return _record(await _entity(call, hit))
 
 
 async def _entity(call: Call, hit: Hit) -> bytes:
@@ -331,17 +323,3 @@ async def _rows_seen(call: Call, kind: str, key: str, limit: int | None = None) 
         return b""
     selection = await call.edition.select(kind, key, day=call.today.toordinal(), limit=limit)
     return b"" if selection is None else selection.rows
-
-
-async def _entity_row(call: Call, hit: Hit) -> bytes:
-    """The entity's own row, followed by the members of a search row and the match."""
-    record = await _entity(call, hit)
-    name = _member(record, b'"legal_name":', b',"other_names":', 0)
-    return b'%b,"type":"organisation","id":%b,"name":%b,"matched":%b,"score":%b,"match":%b}' % (
-        record.removesuffix(b"}"),
-        wire.encode(hit.id),
-        name,
-        wire.encode(_matched(hit)),
-        wire.encode(hit.score),
-        wire.encode(Match(hit.matched_on, hit.matched_value, hit.score)),
-    )
