@@ -3,7 +3,6 @@
 Order of checks (contract: KEY-7): path, method, 401, 429, then the dialect's own.
 """
 
-from collections.abc import Hashable
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -15,7 +14,6 @@ from sankofa.access.tiers import Grant, grant
 from sankofa.dialects.contract import (
     Dialect,
     DialectQuestion,
-    DialectReply,
     DialectRequest,
     dialects,
     root_of,
@@ -121,22 +119,15 @@ class _DialectExchange(Exchange):
         scope, key_parameter = self.scope, self._dialect.key_parameter
         try:
             text = scope["query_string"].decode("ascii")
-            if "%" in text or "+" in text or text.count("&") >= _MOST_FIELDS:
-                pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
-            else:
-                pairs = [(part.partition("=")[::2]) for part in text.split("&") if part]
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
         except (UnicodeDecodeError, ValueError):
             raise BadRequest(
                 f"The query is not valid UTF-8, or has more than {_MOST_FIELDS} fields."
             ) from None
-        keys, values = list[str](), dict[str, list[str]]()
+        values: dict[str, list[str]] = {}
         for name, value in pairs:
-            if key_parameter and name == key_parameter:
-                keys.append(value)
-            elif name in values:
-                values[name].append(value)
-            else:
-                values[name] = [value]
+            values.setdefault(name, []).append(value)
+        keys = values.pop(key_parameter, []) if key_parameter else []
         if len(keys) > 1:
             raise Unauthorized(f"Send exactly one {key_parameter}.")
         if keys:
@@ -176,9 +167,8 @@ class _DialectExchange(Exchange):
     async def _cached(self, question: DialectQuestion, head: Head) -> Response:
         """The answer, from the cache if possible."""
         request, call = question.request, question.call
-        if request.method == "POST":
-            return self._of(await self._dialect.answer(question))
-        key: Hashable = (
+        key = (
+            request.method == "POST",
             call.edition.id,
             call.base_url,
             request.root,
@@ -193,11 +183,11 @@ class _DialectExchange(Exchange):
         known = self.service.answers.get(key)
         if known is None:
             reply = await self._dialect.answer(question)
-            if reply.status != 200 or not reply.cached:
-                return self._of(reply)
-            tag, body = body_digest(reply.body), reply.body
             headers = [(b"content-type", reply.content_type.encode()), *reply.headers]
-            own_tag = tag
+            if request.method == "POST" or reply.status != 200 or not reply.cached:
+                return Response(reply.status, [*headers, *self._of_key()], reply.body)
+            body = reply.body
+            tag = own_tag = body_digest(body)
             if (encoding := choose_encoding(head.accept_encoding, len(body))) is not None:
                 body, own_tag = await compressed(body, encoding), f"{tag}.{encoding}"
                 headers.append((b"content-encoding", encoding.encode()))
@@ -207,10 +197,6 @@ class _DialectExchange(Exchange):
         if head.if_none_match and matching_tag(head.if_none_match, known.tag):
             return Response(304, headers)
         return Response(200, headers, known.body)
-
-    def _of(self, reply: DialectReply) -> Response:
-        headers = [(b"content-type", reply.content_type.encode()), *reply.headers, *self._of_key()]
-        return Response(reply.status, headers, reply.body)
 
     def _of_key(self) -> Headers:
         if self._dialect.open:

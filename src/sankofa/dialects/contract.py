@@ -69,7 +69,7 @@ class DialectRequest(msgspec.Struct, frozen=True, gc=False):
 
     def chosen(self, name: str, words: Iterable[str], otherwise: str) -> str:
         """One of these words. Raises InvalidParameter."""
-        if name not in self.values or not (text := self.given(name)):
+        if not (text := self.given(name)):
             return otherwise
         if text not in words:
             raise InvalidParameter(name, f"expected one of {', '.join(words)}")
@@ -77,7 +77,7 @@ class DialectRequest(msgspec.Struct, frozen=True, gc=False):
 
     def number(self, name: str, otherwise: int, least: int, most: int) -> int:
         """A whole number within bounds. Raises InvalidParameter."""
-        if name not in self.values or not (text := self.given(name)):
+        if not (text := self.given(name)):
             return otherwise
         if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
             raise InvalidParameter(name, f"expected a whole number from {least} to {most}")
@@ -85,9 +85,8 @@ class DialectRequest(msgspec.Struct, frozen=True, gc=False):
 
     def day(self, name: str) -> date | None:
         """A day; None if the parameter is missing. Raises InvalidParameter."""
-        if name not in self.values or not (text := self.given(name)):
-            return None
-        return self.read_day(name, text)
+        text = self.given(name)
+        return self.read_day(name, text) if text else None
 
     @staticmethod
     def read_day(name: str, text: str) -> date:

@@ -50,27 +50,24 @@ async def _answer(question: DialectQuestion) -> DialectReply:
     parts = question.request.path.strip("/").split("/")
     if question.request.method == "POST" and parts[-1] != "query":
         raise MethodNotAllowed("GET, HEAD")
+    if parts[0] == "shares" and parts[1:2] not in ([], [_SHARE]):
+        raise NotFound(f"No share {parts[1]}; the only one is {_SHARE}.")
     match parts:
         case ["shares"]:
             return _json({"items": [_share()]})
-        case ["shares", share]:
-            _check(share)
+        case ["shares", _]:
             return _json({"share": _share()})
-        case ["shares", share, "schemas"]:
-            _check(share)
+        case ["shares", _, "schemas"]:
             names = sorted({schema for schema, _ in _tables(question.call.edition)})
             return _json({"items": [{"name": name, "share": _SHARE} for name in names]})
-        case ["shares", share, "all-tables"]:
-            _check(share)
+        case ["shares", _, "all-tables"]:
             return _json({"items": _listed(question.call.edition)})
-        case ["shares", share, "schemas", schema, "tables"]:
-            _check(share)
+        case ["shares", _, "schemas", schema, "tables"]:
             own = [one for one in _listed(question.call.edition) if one["schema"] == schema]
             if not own:
                 raise NotFound(f"No schema {schema}.")
             return _json({"items": own})
-        case ["shares", share, "schemas", schema, "tables", table, what]:
-            _check(share)
+        case ["shares", _, "schemas", schema, "tables", table, what]:
             return await _of_table(question, (schema, table), what)
     raise NotFound("No such path of Delta Sharing; begin with /delta-sharing/shares.")
 
@@ -91,7 +88,7 @@ async def _of_table(question: DialectQuestion, table: tuple[str, str], what: str
         query = _query(request.body)
         last = _chosen(versions, query).number
     elif what == "changes":
-        query = _query(json.dumps(_bounds(request)).encode())
+        query = _checked(_bounds(request))
     elif what != "metadata":
         raise NotFound(f"A table has no {what}.")
     if is_changes := what == "changes" or query.get("startingVersion") is not None:
@@ -179,6 +176,10 @@ def _query(body: bytes) -> dict[str, Any]:
         query = None
     if not isinstance(query, dict):
         raise BadRequest("The body of a query must be a JSON object.")
+    return _checked(query)
+
+
+def _checked(query: dict[str, Any]) -> dict[str, Any]:
     for name in ("version", "limitHint", "startingVersion", "endingVersion"):
         number = query.get(name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
@@ -188,12 +189,12 @@ def _query(body: bytes) -> dict[str, Any]:
 
 def _bounds(request: DialectRequest) -> dict[str, Any]:
     """The bounds of a question for changes, as in the body of a query."""
-    numbers = {name: request.given(name) for name in ("startingVersion", "endingVersion")}
-    texts = {name: request.given(name) for name in ("startingTimestamp", "endingTimestamp")}
-    bounds = {
-        name: int(text) if text.isascii() and text.isdigit() else text for name, text in numbers.items()
+    names = "startingVersion endingVersion startingTimestamp endingTimestamp".split()
+    given = {name: text for name in names if (text := request.given(name))}
+    return {
+        name: int(text) if name.endswith("Version") and text.isascii() and text.isdigit() else text
+        for name, text in given.items()
     }
-    return {name: value for name, value in (bounds | texts).items() if value != ""}
 
 
 def _span(versions: list[_Version], query: Mapping[str, Any]) -> tuple[int, int]:
@@ -233,13 +234,11 @@ def _chosen(versions: list[_Version], query: Mapping[str, Any]) -> _Version:
     number, timestamp = query.get("version"), query.get("timestamp")
     if number is not None and timestamp is not None:
         raise InvalidParameter("timestamp", "together with `version`: send only one of them")
-    if number is not None:
-        if number >= len(versions):
-            raise InvalidParameter("version", f"the newest is {versions[-1].number}")
-        return versions[int(number)]
-    if timestamp is None:
-        return versions[-1]
-    return versions[_number_at(versions, timestamp, "timestamp")]
+    if timestamp is not None:
+        number = _number_at(versions, timestamp, "timestamp")
+    elif number is not None and number >= len(versions):
+        raise InvalidParameter("version", f"the newest is {versions[-1].number}")
+    return versions[-1 if number is None else number]
 
 
 def _instant(text: object, name: str) -> datetime:
@@ -252,11 +251,6 @@ def _instant(text: object, name: str) -> datetime:
 
 def _share() -> dict[str, str]:
     return {"name": _SHARE, "id": str(uuid.uuid5(_NAMESPACE, _SHARE))}
-
-
-def _check(share: str) -> None:
-    if share != _SHARE:
-        raise NotFound(f"No share {share}; the only one is {_SHARE}.")
 
 
 def _tables(edition: Edition) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:

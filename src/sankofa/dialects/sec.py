@@ -37,11 +37,9 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 class Registrant(NamedTuple):
     """An issuer with a CIK."""
 
-    service_id: str
     number: int
     name: str
-    listings: tuple[tuple[str, str], ...]
-    """Exchange and ticker."""
+    tickers: tuple[str, ...]
 
 
 async def answer(question: DialectQuestion) -> DialectReply:
@@ -96,10 +94,9 @@ async def _company_concept(
     own = [one for one in known if (one.taxonomy, one.tag) == (taxonomy, tag)]
     if not own:
         raise NotFound(f"{name} reported no {taxonomy}:{tag}.")
-    head = {"cik": number, "taxonomy": taxonomy, "tag": tag, "entityName": name}
+    head = {"cik": number, "taxonomy": taxonomy, "tag": tag, "entityName": name, "label": own[0].label}
     units = {one.unit: msgspec.Raw(one.figures) for one in own}
-    body = {**head, "label": own[0].label, "description": "", "units": units}
-    return DialectReply(_encode(body), JSON)
+    return DialectReply(_encode({**head, "description": "", "units": units}), JSON)
 
 
 async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:
@@ -112,14 +109,11 @@ async def _registrants(question: DialectQuestion) -> dict[str, Registrant]:
         yield_points = YieldPoints(16)
         for issuer in await question.rows("list_issuers"):
             await yield_points.step()
-            own = await question.rows("get_crosswalk", service_id=issuer["service_id"])
-            numbers = [one["id_value"] for one in own if one["scheme"] == SEC_CIK]
-            if numbers:
-                listings = tuple((one["exchange"], one["ticker"]) for one in issuer["listings"])
-                service_id = issuer["service_id"]
-                known[service_id] = Registrant(
-                    service_id, int(numbers[0]), issuer["legal_name"] or "", listings
-                )
+            service_id = issuer["service_id"]
+            own = await question.rows("get_crosswalk", service_id=service_id)
+            if numbers := [one["id_value"] for one in own if one["scheme"] == SEC_CIK]:
+                tickers = tuple(dict.fromkeys(one["ticker"] for one in issuer["listings"]))
+                known[service_id] = Registrant(int(numbers[0]), issuer["legal_name"] or "", tickers)
         cached.put("", known)
     return known
 
@@ -129,7 +123,7 @@ async def _tickers(question: DialectQuestion) -> DialectReply:
     listed = [
         {"cik_str": one.number, "ticker": ticker, "title": one.name}
         for one in (await _registrants(question)).values()
-        for ticker in dict.fromkeys(ticker for _, ticker in one.listings)
+        for ticker in one.tickers
     ]
     return DialectReply(_encode({str(number): row for number, row in enumerate(listed)}), JSON)
 

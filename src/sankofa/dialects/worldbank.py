@@ -32,6 +32,7 @@ from sankofa.model.observations import TABLED
 
 _SOURCE: Final = "2"
 _SOURCE_NAME: Final = "World Development Indicators"
+_ID: Final = {"id": _SOURCE, "name": _SOURCE_NAME}
 _FIRST_YEAR: Final = 1960
 _EVERY_YEAR: Final = range(1, 10_000)
 _FEW: Final = 8
@@ -69,13 +70,13 @@ async def answer(question: DialectQuestion) -> DialectReply:
         case ["indicator", chosen]:
             return _list(question, await _indicators(question, chosen))
         case ["source"]:
-            return _list(question, [_source()])
+            return _list(question, [_OWN_SOURCE])
         case ["source", chosen]:
             _check_source(chosen)
-            return _list(question, [_source()])
-        case ["source", chosen, *concepts]:
+            return _list(question, [_OWN_SOURCE])
+        case ["source", chosen, *_]:
             _check_source(chosen)
-            return await _concepts(question, parts[2:] if concepts else [])
+            return await _concepts(question, parts[2:])
         case [kind] | [kind, _] if kind in _UNCLASSIFIED:
             return _list(question, [])
     raise NotFound("No such path; expected country, indicator, source, region, incomelevel and lendingtype.")
@@ -92,18 +93,17 @@ def _check_source(text: str) -> None:
         raise InvalidParameter("source", f"expected {_SOURCE}, the only one")
 
 
-def _source() -> Row:
-    return {
-        "id": _SOURCE,
-        "lastupdated": "",
-        "name": _SOURCE_NAME,
-        "code": "WDI",
-        "description": "",
-        "url": "",
-        "dataavailability": "Y",
-        "metadataavailability": "N",
-        "concepts": "3",
-    }
+_OWN_SOURCE: Final = {
+    "id": _SOURCE,
+    "lastupdated": "",
+    "name": _SOURCE_NAME,
+    "code": "WDI",
+    "description": "",
+    "url": "",
+    "dataavailability": "Y",
+    "metadataavailability": "N",
+    "concepts": "3",
+}
 
 
 @cache
@@ -286,7 +286,7 @@ async def _concepts(question: DialectQuestion, parts: list[str]) -> DialectReply
     """GET sources/2/...: the concepts of the source, the members of one, or values."""
     if parts == ["concepts"]:
         concepts = [{"id": one, "value": one} for one in ("Country", "Series", "Time")]
-        return _source_reply(question, [{"id": _SOURCE, "name": _SOURCE_NAME, "concept": concepts}], 3)
+        return _of_source(_slice(question, concepts)[1], concept=concepts)
     chosen = {parts[n].lower(): parts[n + 1] for n in range(0, len(parts) - 1, 2)}
     if len(parts) % 2 or not chosen.keys() <= {"country", "series", "time"}:
         raise NotFound("No such path; a source has concepts, country, series and time.")
@@ -294,14 +294,16 @@ async def _concepts(question: DialectQuestion, parts: list[str]) -> DialectReply
         ((concept, text),) = chosen.items()
         members, head = _slice(question, await _members(question, concept, text))
         variables = {"id": concept.title(), "name": concept.title(), "variable": members}
-        source = [{"id": _SOURCE, "name": _SOURCE_NAME, "concept": [variables]}]
-        return DialectReply(_encode({**head, "source": source}), JSON)
+        return _of_source(head, concept=[variables])
     rows = await _rows(
         question, chosen.get("country", _ALL), chosen.get("series", _ALL), _years(chosen.get("time", _ALL))
     )
     page, head = _slice(question, [_point(row) for row in rows], _updated(rows))
-    source_of = {"id": _SOURCE, "name": _SOURCE_NAME, "data": page}
-    return DialectReply(_encode({**head, "source": source_of}), JSON)
+    return DialectReply(_encode({**head, "source": {**_ID, "data": page}}), JSON)
+
+
+def _of_source(head: Row, **about: list[Row]) -> DialectReply:
+    return DialectReply(_encode({**head, "source": [{**_ID, **about}]}), JSON)
 
 
 async def _members(question: DialectQuestion, concept: str, text: str) -> list[Row]:
@@ -327,11 +329,6 @@ def _point(row: Row) -> Row:
 def _list(question: DialectQuestion, rows: Sequence[Row], updated: str | None = None) -> DialectReply:
     page, head = _slice(question, rows, updated)
     return DialectReply(_encode([head, page]), JSON)
-
-
-def _source_reply(question: DialectQuestion, source: list[Row], total: int) -> DialectReply:
-    _, head = _slice(question, [{}] * total)
-    return DialectReply(_encode({**head, "source": source}), JSON)
 
 
 def _slice(question: DialectQuestion, rows: Sequence[Row], updated: str | None = None) -> tuple[Any, Row]:
