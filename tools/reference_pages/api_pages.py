@@ -70,12 +70,11 @@ def problems_page() -> str:
 
 
 def _operation(operation: Operation) -> Iterator[str]:
-    errors = ", ".join(map(str, operation.errors))
     yield f"## {operation.name}"
     tool = f", MCP tool {code(operation.tool)}" if operation.tool else ""
     yield f"{_request_line(operation)}{tool}."
     yield "\n\n".join(filter(None, (operation.summary, operation.description)))
-    yield f"Errors of its own: {errors}."
+    yield f"Errors: {', '.join(map(str, operation.statuses))}."
     yield "### Parameters of " + operation.name
     parameters = [_parameter(operation, p) for p in operation.parameters.values()]
     yield table(("name", "in", "takes", "default", "meaning"), parameters)
@@ -118,7 +117,7 @@ def _request_line(operation: Operation) -> str:
 
 
 def _any_error(status: int) -> bool:
-    return any(status in operation.errors for operation in operations())
+    return any(status in operation.statuses for operation in operations())
 
 
 def _open_paths() -> Iterator[tuple[str, str]]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-@operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True)
+@operation("/v1/sources", row=SourceRow, extension=True)
 async def get_sources(call: Call) -> Answer:
     """Publishers of the data, their licences and attributions.
 
@@ -164,7 +164,7 @@ _QUALITY_ORDER = RowOrder("measure")
 @operation(
     "/v1/quality-metrics/{sku}",
     row=QualityRow,
-    errors=(401, 404, 429, 503),
+    malformed_id_is_unknown=True,
     tool="get_quality_metrics",
     not_by_day="Quality is measured over the whole ledger, including refused rows and file ages that "
     "have no day of publication, so a locked view does not show it.",
@@ -198,7 +198,6 @@ _AS_IN_THE_MANIFEST: Final = (
 @operation(
     "/v1/export",
     row=ExportRow,
-    errors=(401, 429, 503),
     not_by_day="The files hold what is known today, so a locked view lists none. /delta-sharing/ has "
     "tables with the rows known on the day.",
 )
@@ -228,7 +227,7 @@ async def get_export(call: Call) -> Answer:
     return Answer(Selection(rows, len(rows), truncated=False))
 
 
-@operation("/v1/usage", row=UsageRow, errors=(401, 429, 503), extension=True, live=True)
+@operation("/v1/usage", row=UsageRow, extension=True, live=True)
 async def get_usage(call: Call) -> Answer:
     """Usage and limits of the key, including this request.
 

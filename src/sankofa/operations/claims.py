@@ -76,9 +76,7 @@ _WHY: Final[dict[str, JsonSchema]] = {
 }
 
 
-@operation(
-    "/v1/check", row=CheckRow, errors=(400, 401, 429, 503), tool="check_claim", members=_WHY, extension=True
-)
+@operation("/v1/check", row=CheckRow, tool="check_claim", members=_WHY, extension=True)
 async def check_claim(
     call: Call,
     *,

@@ -159,8 +159,6 @@ class Operation:
     """Empty if it is a tool only."""
     _: KW_ONLY
     row: type[Row]
-    errors: tuple[int, ...] = (400, 401, 402, 429, 503)
-    """The statuses that the agreed API lists for it (contract: SPEC-2, PAR-8); by default those of lists."""
     also: tuple[type[Row], ...] = ()
     """Other types that its rows may have; one answer has one type."""
     tool: str | None = None
@@ -181,6 +179,10 @@ class Operation:
     """How the tool differs from the endpoint."""
     check: Check | None = None
     """Checks rules about several arguments."""
+    malformed_id_is_unknown: bool = False
+    """Whether a malformed id in its path is a 404, because the agreed API lists no 400 (contract: PAR-8)."""
+    some_rows_paid: bool = False
+    """Whether some of its rows need a paid tier, although it has no pages."""
     paid: bool = False
     """Whether the endpoint refuses the sample tier."""
     sample_pages: bool = False
@@ -234,7 +236,7 @@ class Operation:
     def statuses(self) -> tuple[int, ...]:
         """The error statuses it can return, for a request with an `edition` and for the sample tier too."""
         has_pages = self.parameters.keys() & {"limit", "cursor"}
-        paid = (402,) if 402 in self.errors or has_pages else ()
+        paid = (402,) if self.some_rows_paid or has_pages else ()
         return (400, 401, *paid, 404, 410, 414, 429, 431, 503)
 
     def notice(self, answer: Answer, edition: Edition) -> Notice:
@@ -263,8 +265,7 @@ class Operation:
                 try:
                     arguments[parameter.argument] = parameter.kind.read(text, today)
                 except ValueError as failure:
-                    # A malformed id is a 400 where the agreed API lists one, else a 404 (contract: PAR-8).
-                    if parameter.in_path and (self.extension or 400 not in self.errors):
+                    if parameter.in_path and (self.extension or self.malformed_id_is_unknown):
                         raise NotFound("No record with that identifier.") from None
                     raise InvalidParameter(name, str(failure)) from None
         if len(arguments) < len(self.parameters):

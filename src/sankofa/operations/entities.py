@@ -30,7 +30,7 @@ from sankofa.operations.paging import first_page, view_on
     "/v1/entities/{service_id}",
     dataset=ORGANISATIONS,
     row=EntityRow,
-    errors=(401, 404, 429, 503),
+    malformed_id_is_unknown=True,
     tool="get_entity",
     extensions=("as_of",),
     members={name: MEMBERS[name] for name in ("successor", "predecessors")},
@@ -107,7 +107,6 @@ _related = msgspec.json.Decoder(RelationRow).decode
     "/v1/entities/{service_id}/history",
     dataset=ORGANISATIONS,
     row=SpellRow,
-    errors=(400, 401, 404, 429, 503),
     tool="get_entity_history",
     extension=True,
 )
@@ -249,7 +248,7 @@ class _Withheld(msgspec.Struct):
     "/v1/crosswalk/{service_id}",
     dataset=ORGANISATIONS,
     row=CrosswalkRow,
-    errors=(401, 404, 429, 503),
+    malformed_id_is_unknown=True,
     members={name: MEMBERS[name] for name in ("withheld_id_types", "crosswalk_loaded")},
     extensions=("as_of", "limit", "cursor"),
 )

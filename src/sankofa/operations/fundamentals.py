@@ -55,7 +55,6 @@ _FOR_AGENTS: Final = AgentView(overflow={"order": "statement"})
     "/v1/fundamentals/{service_id}",
     dataset=FUND,
     row=FundamentalsRow,
-    errors=(400, 401, 404, 429, 503),
     tool="get_fundamentals",
     extensions=("line_items", "order", "limit", "cursor"),
     agent=_FOR_AGENTS,
@@ -151,7 +150,6 @@ read_figures = msgspec.json.Decoder(list[ReportedFigure]).decode
     dataset=FUND,
     row=StatementFigureRow,
     also=(WideStatementRow,),
-    errors=(400, 401, 402, 404, 429, 503),
     tool="get_statement",
     extension=True,
 )

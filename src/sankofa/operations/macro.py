@@ -226,7 +226,6 @@ async def list_series(
     "/v1/series/{series}/vintages",
     dataset=MACRO,
     row=SeriesReleaseRow,
-    errors=(400, 401, 402, 404, 429, 503),
     tool="get_series_vintages",
     extension=True,
 )

@@ -235,7 +235,6 @@ class _Vintage(NamedTuple):
     dataset=MACRO,
     row=MatrixRow,
     also=(NthReleaseRow,),
-    errors=(400, 401, 404, 429, 503),
     extension=True,
 )
 async def get_series_matrix(
@@ -281,7 +280,6 @@ async def get_series_matrix(
     dataset=FUND,
     row=FigureMatrixRow,
     also=(NthFigureRow,),
-    errors=(400, 401, 404, 429, 503),
     extension=True,
 )
 async def get_fundamentals_matrix(

@@ -81,7 +81,7 @@ _DATASETS: Final = {shape: dataset for dataset, (shape, _) in _SHAPES.items()}
     "/v1/proof",
     row=FundamentalsRow,
     also=(CrosswalkRow, EntityRow, MacroAnnualRow, MacroSeriesRow, TenderRow),
-    errors=(400, 401, 402, 404, 429, 503),
+    some_rows_paid=True,
     extension=True,
     members={"proof": MEMBERS["proof"]},
 )

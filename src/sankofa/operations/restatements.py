@@ -68,7 +68,6 @@ async def get_restatements(
     "/v1/series/{series}/revisions",
     dataset=MACRO,
     row=SeriesRevisionsRow,
-    errors=(400, 401, 404, 429, 503),
     extension=True,
 )
 async def get_series_revisions(
@@ -120,7 +119,6 @@ _provenance = msgspec.json.Decoder(Row)
 @operation(
     "/v1/changes",
     row=ChangeRow,
-    errors=(400, 401, 402, 404, 410, 429, 503),
     paid=True,
     extension=True,
     members={"since": MEMBERS["since"]},

@@ -166,7 +166,6 @@ def _by_words(field: str, words: str | None) -> list[tuple[str, str]]:
     "/v1/tender-parties",
     dataset=TENDER,
     row=TenderPartyRow,
-    errors=(401, 429, 503),
     tool="get_resolved_parties",
     not_by_day="Parties are counted over all releases and matched with today's organisations, so a "
     "locked view lists none. /v1/tenders has the releases of the day, each with its buyer.",
@@ -223,7 +222,6 @@ def _brief(row: bytes) -> bytes:
     "/v1/contracts/{ocid}",
     dataset=TENDER,
     row=ContractRow,
-    errors=(400, 401, 404, 429, 503),
     tool="get_contract",
     extension=True,
     agent=AgentView(compact=_brief),

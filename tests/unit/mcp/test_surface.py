@@ -37,7 +37,7 @@ def search() -> Operation:
     declared: dict[str, Operation] = {}
     with pytest.MonkeyPatch.context() as patch:  # the registry is global, so only during the declaration
         patch.setattr(contract, "_OPERATIONS", declared)
-        declare = contract.operation("/v1/things", row=EntityRow, errors=(400, 402), tool="search_things")
+        declare = contract.operation("/v1/things", row=EntityRow, tool="search_things")
         declare(search_things)
     return declared["search_things"]
 

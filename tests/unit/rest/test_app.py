@@ -56,7 +56,7 @@ async def imagined(call: Call, *, service_id: ServiceId, limit: Limit = None) ->
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Service:
     monkeypatch.setattr(contract, "_OPERATIONS", {})
-    operation(PATH, row=EntityRow, errors=(400, 401, 402, 404, 429, 503))(imagined)
+    operation(PATH, row=EntityRow)(imagined)
     declared = tuple(contract._OPERATIONS.values())
     monkeypatch.setattr(rest_app, "endpoints", lambda: declared)
     service = Service(Settings(home=tmp_path, per_month_sample=3))
