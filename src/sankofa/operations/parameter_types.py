@@ -107,13 +107,7 @@ class Choices:
         return tuple(dict.fromkeys(words))
 
     def schema(self) -> JsonSchema:
-        return {
-            "type": "array",
-            "items": {"type": "string", "enum": list(self.words)},
-            "minItems": 1,
-            "maxItems": len(self.words),
-            "examples": [list(self.examples)],
-        }
+        return _list_of({"type": "string", "enum": list(self.words)}, len(self.words), self.examples)
 
 
 @dataclass(frozen=True)
@@ -195,13 +189,7 @@ class Country:
         return country(text) or text.upper()
 
     def schema(self) -> JsonSchema:
-        return {
-            "type": "string",
-            "pattern": "^[A-Za-z]{2,3}$" if self.alpha3 else "^[A-Za-z]{2}$",
-            "minLength": 2,
-            "maxLength": 3 if self.alpha3 else 2,
-            "examples": ["ZA"],
-        }
+        return _letters("^[A-Za-z]{2,3}$" if self.alpha3 else "^[A-Za-z]{2}$", 2, 2 + self.alpha3, "ZA")
 
 
 @dataclass(frozen=True)
@@ -216,13 +204,12 @@ class Currency:
         return text.upper()
 
     def schema(self) -> JsonSchema:
-        return {
-            "type": "string",
-            "pattern": "^[A-Za-z]{3}$",
-            "minLength": 3,
-            "maxLength": 3,
-            "examples": [self.example],
-        }
+        return _letters("^[A-Za-z]{3}$", 3, 3, self.example)
+
+
+def _letters(pattern: str, shortest: int, longest: int, example: str) -> JsonSchema:
+    lengths = {"minLength": shortest, "maxLength": longest}
+    return {"type": "string", "pattern": pattern, **lengths, "examples": [example]}
 
 
 @dataclass(frozen=True)
@@ -260,13 +247,12 @@ class Words:
 
     def schema(self) -> JsonSchema:
         items = {"type": "string", "pattern": self.pattern, "maxLength": self.longest}
-        return {
-            "type": "array",
-            "items": items,
-            "minItems": 1,
-            "maxItems": self.most,
-            "examples": [[self.example]],
-        }
+        return _list_of(items, self.most, (self.example,))
+
+
+def _list_of(items: JsonSchema, most: int, examples: Sequence[str]) -> JsonSchema:
+    bounds = {"minItems": 1, "maxItems": most}
+    return {"type": "array", "items": items, **bounds, "examples": [list(examples)]}
 
 
 def _nearest(text: str, words: Sequence[str]) -> str:

@@ -32,11 +32,10 @@ def _printable(longest: int, example: str) -> kinds.Text:
     return kinds.Text(rf"^[^\x00-\x1f\x7f]{{1,{longest}}}$", example, longest)
 
 
-ServiceId = Annotated[
-    str,
-    kinds.Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),  # of the bundled sample world
-    "Organisation identifier issued by Sankofa.",
-]
+_SERVICE_ID = kinds.Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176")  # of the bundled sample world
+_LINE_ITEM = r"^[a-z0-9_]+$"
+_SERIES = kinds.Text(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE)
+ServiceId = Annotated[str, _SERVICE_ID, "Organisation identifier issued by Sankofa."]
 AsOf = Annotated[
     date | None,
     kinds.Day(past=True),
@@ -78,7 +77,7 @@ LimitOrAll = Annotated[
 ]
 LineItems = Annotated[
     tuple[str, ...] | None,
-    kinds.Words(r"^[a-z0-9_]+$", "revenue", longest=LONGEST_LINE_ITEM),
+    kinds.Words(_LINE_ITEM, "revenue", longest=LONGEST_LINE_ITEM),
     "Line items to return; an item that the issuer does not report has no rows.",
 ]
 FundamentalsOrder = Annotated[
@@ -156,11 +155,7 @@ PanelTo = Annotated[
     kinds.Day(past=True, example="2024-12-31"),
     "Last day of the panel; default: today (UTC).",
 ]
-SeriesKey = Annotated[
-    str,
-    kinds.Text(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
-    "Series key, in any case, as `/v1/series` lists it.",
-]
+SeriesKey = Annotated[str, _SERIES, "Series key, in any case, as `/v1/series` lists it."]
 StatementKind = Annotated[
     str | None, kinds.Choice(STATEMENT_KINDS), "Only this statement: income, balance sheet or cash flow."
 ]
@@ -240,11 +235,7 @@ Detail = Annotated[
     "`full`: rows with `release`, the whole OCDS release; `compact`: without it.",
 ]
 Role = Annotated[str | None, kinds.Text(r"^[A-Za-z]{1,64}$", "supplier"), "Role, such as buyer or supplier."]
-OptionalServiceId = Annotated[
-    str | None,
-    kinds.Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
-    "Only parties resolved to this organisation.",
-]
+OptionalServiceId = Annotated[str | None, _SERVICE_ID, "Only parties resolved to this organisation."]
 ClaimSubject = Annotated[
     str,
     _printable(200, "DC46AF1B1AAA424B58D1368176"),
@@ -269,9 +260,7 @@ ClaimUnit = Annotated[
     _printable(60, "ZAR"),
     "Unit or currency, such as ZAR or USD/shares. If the figure has another unit, the claim is unknown.",
 ]
-RestatedServiceId = Annotated[
-    str | None, kinds.Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"), "Only this organisation."
-]
+RestatedServiceId = Annotated[str | None, _SERVICE_ID, "Only this organisation."]
 RestatedSince = Annotated[
     date | None, kinds.Day(example="2020-01-01"), "First day on which the new figure became public."
 ]
@@ -281,10 +270,10 @@ RestatedUntil = Annotated[
     "Last day on which the new figure became public; default: today (UTC).",
 ]
 LineItem = Annotated[
-    str | None, kinds.Text(r"^[a-z0-9_]+$", "profit", longest=LONGEST_LINE_ITEM), "Only this line item."
+    str | None, kinds.Text(_LINE_ITEM, "profit", longest=LONGEST_LINE_ITEM), "Only this line item."
 ]
 MatrixLineItem = Annotated[
-    str, kinds.Text(r"^[a-z0-9_]+$", "revenue", longest=LONGEST_LINE_ITEM), "Line item, e.g. revenue."
+    str, kinds.Text(_LINE_ITEM, "revenue", longest=LONGEST_LINE_ITEM), "Line item, e.g. revenue."
 ]
 Release = Annotated[
     str,
@@ -307,7 +296,7 @@ Indicator = Annotated[
 ]
 Series = Annotated[
     str | None,
-    kinds.Text(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
+    _SERIES,
     "Series mode: series key, in any case. FX.<base>.<quote> is quote units for one base unit. "
     "WDI:<indicator>:<alpha-3> is an annual indicator, dated by its captures.",
 ]
