@@ -22,7 +22,6 @@ from sankofa.edition.format.keys import (
     series_list,
 )
 from sankofa.edition.format.row_blocks import entries_of
-from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.issuers import first_day_of_issuers
 from sankofa.edition.read.macro import column_summaries
 from sankofa.edition.read.tenders import process_releases
@@ -132,15 +131,16 @@ class _Question:
         own = self._arguments.get("service_id") or self._arguments.get("entity_id")
         issuers: tuple[str, ...] = self._arguments.get("issuers") or ()
         own = issuers[0] if len(issuers) == 1 else own
-        self.subject: str | None = own.upper() if own and len(own) > len("ZAF") else None
+        self.subject = own.upper() if own and len(own) > len("ZAF") else None
         code = self._arguments.get("series") or self._arguments.get("indicator")
-        self.code: str | None = code.upper() if isinstance(code, str) and code else None
-        code = self._arguments.get("country")
-        self.country: str | None = alpha2_of().get(code, code) if code else None
-
-    @property
-    def _edition(self) -> Edition:
-        return self.call.edition
+        self.code = code.upper() if isinstance(code, str) else None
+        country = self._arguments.get("country")
+        self.country: str | None = alpha2_of().get(country or "", country)
+        self._edition = call.edition
+        names = "line_items", "line_item", "measure"
+        self._item_parameter = next((name for name in names if name in self._arguments), "")
+        items = self._arguments.get(self._item_parameter, ())
+        self._items: tuple[str, ...] = (items,) if isinstance(items, str) else items
 
     def _try(self, why: str, path: str = "", /, **changes: object) -> Suggestion:
         """Suggests this question with other arguments (None drops one), or another path."""
@@ -154,21 +154,12 @@ class _Question:
 
     def line_items(self) -> Absence | None:
         """Suggests the documented line item for an everyday name, such as `sales`."""
-        chosen = (
-            self._arguments.get("line_items")
-            or self._arguments.get("line_item")
-            or self._arguments.get("measure")
-        )
-        names = (chosen,) if isinstance(chosen, str) else chosen or ()
-        if not names or not set(names).isdisjoint(LINE_ITEMS):
+        names = self._items
+        if not set(names).isdisjoint(LINE_ITEMS) or not (near := line_items_meant(names)[:3]):
             return None
-        near = line_items_meant(names)[:3]
-        if not near:
-            return None
-        parameter = next(n for n in ("line_items", "line_item", "measure") if n in self._arguments)
         alternatives = " or ".join(f"`{name}`" for name in near)
         listed = ", ".join(f"`{name}`" for name in names)
-        others = (self._try(f"The line item {one}.", **{parameter: one}) for one in near)
+        others = (self._try(f"The line item {one}.", **{self._item_parameter: one}) for one in near)
         return _absent("unknown_line_item", f"No line item {listed}; did you mean {alternatives}?", *others)
 
     async def organisation(self, service_id: str) -> Absence:
@@ -193,11 +184,9 @@ class _Question:
             return _absent("no_figures", ABSENCES["no_figures"], crosswalk)
         if self.day < known.first:
             return self._too_early(known)
-        chosen = self._arguments.get("line_items") or self._arguments.get("line_item")
-        names = (chosen,) if isinstance(chosen, str) else chosen or ()
-        if names and items.isdisjoint(names):
-            listed = ", ".join(f"`{name}`" for name in names)
-            own = f"/v1/fundamentals/{service_id}" if "line_item" in self._arguments else ""
+        if self._item_parameter != "measure" and self._items and items.isdisjoint(self._items):
+            listed = ", ".join(f"`{name}`" for name in self._items)
+            own = f"/v1/fundamentals/{service_id}" if self._item_parameter == "line_item" else ""
             all_items = self._try("Every line item it reports.", own, line_items=None, line_item=None)
             detail = f"The organisation reports no {listed}."
             return _absent("not_reported", detail, all_items, known=known)
@@ -207,25 +196,23 @@ class _Question:
         """The first and last day on which a figure of an organisation was known, and its line items."""
         kind = _ORGANISATION_OPERATIONS[self.operation.name]
         selection = await self._edition.select(kind, service_id, day=FOREVER - 1, modes=int(Mode.ALL))
-        first = last = None
+        days: set[date] = set()
         items: set[str] = set()
         for chunk in selection.lists() if selection is not None else ():
             for one in _facts(chunk):
-                known = max(one.available_at, one.period_end)
-                first = known if first is None else min(first, known)
-                last = known if last is None else max(last, known)
+                days.add(max(one.available_at, one.period_end))
                 items.add(one.line_item)
             await asyncio.sleep(0)  # let other requests run
-        if first is None and kind != "fundamentals":
+        if not days and kind != "fundamentals":
             own = await self._edition.select("fundamentals", service_id, day=FOREVER - 1, modes=int(Mode.ALL))
             items.update({""} if own is not None and own.count else ())
-        return _KnownDays(first, last), items
+        return _KnownDays(min(days, default=None), max(days, default=None)), items
 
     def _too_early(self, known: _KnownDays) -> Absence:
         later: list[Suggestion] = []
         if "as_of" in self.operation.parameters:
-            later = [self._try("The first day on which something is known.", as_of=known.first)]
-            later.append(self._try("As known today.", as_of=None))
+            first = self._try("The first day on which something is known.", as_of=known.first)
+            later = [first, self._try("As known today.", as_of=None)]
         elif _is_panel(self.operation):
             later = [self._try("All days since.", **{"from": known.first, "to": None})]
         detail = f"Not known on {self.day}: the first was public on {known.first}."
@@ -251,9 +238,8 @@ class _Question:
         for who in ("buyer", "supplier"):
             if name := self._arguments.get(who):
                 words = {"country": self.country, f"{who}_query": name}
-                others.insert(
-                    0, self._try(f"{who.title()}s whose name has these words.", "/v1/tenders", **words)
-                )
+                why = f"{who.title()}s whose name has these words."
+                others.insert(0, self._try(why, "/v1/tenders", **words))
         return _absent("no_match", detail, *others, known=known)
 
     def _outside(self, known: _KnownDays) -> Absence | None:
@@ -281,17 +267,15 @@ class _Question:
             name = "series" if wants_series else "indicator"
             others = [self._try(f"The nearest {name}.", **{name: one}) for one in near[:3]]
             words = self._try("Look it up in the catalogue.", "/v1/series", q=code.replace(".", " "))
-            detail = f"No series or indicator {code}."
-            if near:
-                detail = f"No series or indicator {code}; nearest: {', '.join(near)}."
-            return _absent("unknown_code", detail, *others, words)
-        if wants_series and "series" not in kinds:
-            return await self._annual(code)
+            nearest = f"; nearest: {', '.join(near)}" if near else ""
+            return _absent("unknown_code", f"No series or indicator {code}{nearest}.", *others, words)
         if not wants_series and "indicator" not in kinds:
             dated = self._try("The series.", indicator=None, series=code)
             return _absent("dated_series", f"{code} is a series, not an annual indicator.", dated)
         if not wants_series:
             return await self._indicator(code)
+        if "series" not in kinds:
+            return await self._annual(code)
         columns = await column_summaries(edition, MACRO_SERIES, key_list(code))
         columns = [one for one in columns if self.country in (None, one.key.split("|")[3])]
         if not columns:
@@ -300,18 +284,15 @@ class _Question:
         if self.day < first:
             return self._too_early(_KnownDays(first, None))
         oldest, newest = min(one.oldest for one in columns), max(one.newest for one in columns)
-        days = (min(day, self.day.toordinal()) for day in (oldest, newest))
-        return self._narrowed(_KnownDays(*map(date.fromordinal, days)))
+        days = (date.fromordinal(min(day, self.day.toordinal())) for day in (oldest, newest))
+        return self._narrowed(_KnownDays(*days))
 
     async def _annual(self, code: str) -> Absence:
-        dated = f"{TABLED}{code}:<alpha-3 country>"
         table = self._try("The latest captured table.", "/v1/macro", indicator=code, country=self.country)
+        country = self.country
+        dated = tabled_series(code, country) if country else f"{TABLED}{code}:<alpha-3 country>"
         detail = f"{code} is an annual indicator; its dated series is {dated}."
-        columns = []
-        if self.country:
-            dated = tabled_series(code, self.country)
-            detail = f"{code} is an annual indicator; its dated series is {dated}."
-            columns = await column_summaries(self._edition, MACRO_SERIES, key_list(dated))
+        columns = await column_summaries(self._edition, MACRO_SERIES, key_list(dated)) if country else []
         if not columns:
             return _absent("annual_indicator", detail, table)
         first = date.fromordinal(min(one.known for one in columns))
@@ -351,9 +332,8 @@ class _Question:
             if rows is None or not rows.count:
                 return self._not_covered(sku)
             covered = _covered(b"[%b]" % rows.rows)
-            firsts = [one.first_date for one in covered if one.first_date]
-            lasts = [one.last_date for one in covered if one.last_date]
-            known = _KnownDays(min(firsts, default=None), max(lasts, default=None))
+            first = min((one.first_date for one in covered if one.first_date), default=None)
+            known = _KnownDays(first, max((one.last_date for one in covered if one.last_date), default=None))
         public = known.first if sku == TENDER else await self._first_public(sku)
         if public is not None and self.day < public:
             return self._too_early(_KnownDays(public, known.last))
@@ -367,14 +347,10 @@ class _Question:
         return self._narrowed(_KnownDays(None, None))
 
     def _process_elsewhere(self, ocid: str, countries: list[str]) -> Absence:
-        other = dict.fromkeys(self._arguments, None)
-        others = (
-            self._try(f"In {_named(one)}.", **other | {"ocid": ocid, "country": one}) for one in countries
-        )
-        names = " and ".join(map(_named, countries))
-        return _absent(
-            "no_match", f"The process is of {names}, not of {_named(self.country or '')}.", *others
-        )
+        names, own = " and ".join(map(_named, countries)), _named(self.country or "")
+        path = self.operation.path
+        others = (self._try(f"In {_named(one)}.", path, ocid=ocid, country=one) for one in countries)
+        return _absent("no_match", f"The process is of {names}, not of {own}.", *others)
 
     async def _identifier(self, value: str) -> Absence:
         """No organisation has the identifier on the day; one may have it on other days."""
@@ -411,17 +387,18 @@ class _Question:
 
     async def _no_words(self, words: str) -> Absence:
         """Nothing has the words of a search; a country that they name has its own list of series."""
-        elsewhere = {
-            "/v1/search": "Organisations, series and indicators.",
-            "/v1/series": "Series by words of their key or name.",
-            "/v1/tenders": "Tenders by words of their title and description.",
-        }
+        own_path = self.operation.path or "/v1/search"
+        elsewhere = [
+            ("/v1/search", "q", "Organisations, series and indicators."),
+            ("/v1/series", "q", "Series by words of their key or name."),
+            ("/v1/tenders", "query", "Tenders by words of their title and description."),
+        ]
         if not await series_can_be_found(self._edition, words):
-            del elsewhere["/v1/series"]
+            del elsewhere[1]
         others = [
-            self._try(why, path, country=self.country, **{"query" if "tend" in path else "q": words})
-            for path, why in elsewhere.items()
-            if path != (self.operation.path or "/v1/search")
+            self._try(why, path, country=self.country, **{name: words})
+            for path, name, why in elsewhere
+            if path != own_path
         ]
         required = {"q", "query", *_REQUIRED_BY.get(self.operation.name, ())}
         dropped = [name for name in self._arguments if name not in required]
@@ -446,7 +423,7 @@ class _Question:
                     for word in several
                 ]
         country = self.country or country_in(code_words(words))[0]
-        if country and (self.operation.path or "/v1/search") == "/v1/search":
+        if country and own_path == "/v1/search":
             name = _named(country)
             if await self._edition.holds(COVERAGE, coverage_key(country, MACRO)):
                 others.insert(0, self._try(f"Every series of {name}.", "/v1/series", country=country))
@@ -457,16 +434,15 @@ class _Question:
     def _not_covered(self, sku: str) -> Absence:
         what = {FUND: "issuers with figures", TENDER: "tenders", MACRO: "series"}[sku]
         number = self._edition.manifest.get("organisations", {}).get(self.country or "", 0)
-        country = _named(self.country or "")
-        detail = f"No {what} of {country}."
+        country, has_organisations = _named(self.country or ""), sku == FUND and number
         suggestions = [
             self._try("What is covered.", "/v1/coverage", country=self.country),
             self._try("The countries that have some.", "/v1/coverage", sku=sku),
         ]
-        if sku == FUND and number:
-            detail = f"No {what} of {country}; {number} organisations."
+        if has_organisations:
             suggestions.append(self._try("Its organisations.", "/v1/search", q=country, country=self.country))
-        return _absent("not_covered", detail, *suggestions)
+        others = f"; {number} organisations" if has_organisations else ""
+        return _absent("not_covered", f"No {what} of {country}{others}.", *suggestions)
 
 
 def _is_panel(operation: Operation) -> bool:

@@ -45,20 +45,19 @@ async def get_sources(call: Call) -> Answer:
     lists the sources known on its day, with the rows known then, and counts to that day.
     """
     day = call.today.toordinal()
-    if call.lock is not None:
-        rows = [wire.encode(row) for row in await _sources_on(call.edition, day)]
-        return Answer(Selection(rows, len(rows), truncated=False))
-    return Answer(await call.edition.select(SOURCES, "", day=day) or NO_ROWS)
+    if call.lock is None:
+        return Answer(await call.edition.select(SOURCES, "", day=day) or NO_ROWS)
+    rows = [wire.encode(row) for row in await _sources_on(call.edition, day)]
+    return Answer(Selection(rows, len(rows), truncated=False))
 
 
 _stored_sources: Final = msgspec.json.Decoder(list[SourceRow]).decode
-_COUNTS_KEPT: Final = 1
 
 
 async def _known_counts(edition: Edition) -> list[KnownCounts]:
     """Counts by dataset, country and source, from each day on. Read once for an edition."""
     whole = edition.whole if isinstance(edition, DayView) else edition
-    cached = whole.cache(COVERAGE_DAYS, _COUNTS_KEPT)
+    cached = whole.cache(COVERAGE_DAYS, 1)
     if (counts := cached.get("")) is None:
         counts = read_known_counts(await edition.raw(COVERAGE_DAYS, "") or b"\x90")
         cached.put("", counts)
@@ -77,22 +76,22 @@ async def _sources_on(edition: Edition, day: int) -> list[SourceRow]:
         some = known.get(row.source_id, [])
         # for a source of figures, count figures, not the organisations that it names
         some = [one for one in some if one[0].sku] or some
-        if some:
-            counted = [own for _, own in some]
-            rows.append(
-                msgspec.structs.replace(
-                    row,
-                    source_ref=source_ref(row.source_id, "known", row.source_id),
-                    observed_at="",
-                    countries=sorted({counts.country for counts, _ in some if counts.country}),
-                    row_count=sum(own.rows for own in counted),
-                    first_date=_date(min((own.first for own in counted if own.first), default=0)),
-                    last_date=_date(max(own.last for own in counted)),
-                    captured_at=None,
-                    freshness_days=_age(max(own.published for own in counted), day),
-                    rejected=None,
-                )
-            )
+        if not some:
+            continue
+        counted = [own for _, own in some]
+        known_then = msgspec.structs.replace(
+            row,
+            source_ref=source_ref(row.source_id, "known", row.source_id),
+            observed_at="",
+            countries=sorted({counts.country for counts, _ in some if counts.country}),
+            row_count=sum(own.rows for own in counted),
+            first_date=_date(min((own.first for own in counted if own.first), default=0)),
+            last_date=_date(max(own.last for own in counted)),
+            captured_at=None,
+            freshness_days=_age(max(own.published for own in counted), day),
+            rejected=None,
+        )
+        rows.append(known_then)
     return rows
 
 
@@ -236,6 +235,7 @@ async def get_usage(call: Call) -> Answer:
     """
     grant = call.grant
     usage = call.usage or Usage("", (), grant)
+    ends = [instant(datetime.fromtimestamp(end, UTC)) for end in (usage.minute_ends, usage.month_ends)]
     row = UsageRow(
         source_ref=source_ref(SERVICE, "usage", grant.key_id),
         license_class="public-domain",
@@ -243,17 +243,13 @@ async def get_usage(call: Call) -> Answer:
         tier=grant.tier,
         minute_limit=grant.per_minute,
         minute_used=usage.in_minute,
-        minute_reset_at=_instant(usage.minute_ends),
+        minute_reset_at=ends[0],
         month_limit=grant.per_month,
         month_used=usage.in_month,
-        month_reset_at=_instant(usage.month_ends),
+        month_reset_at=ends[1],
         expires_at=grant.expires_at,
     )
     return Answer(Selection([wire.encode(row)], 1, truncated=False))
-
-
-def _instant(seconds: int) -> str:
-    return instant(datetime.fromtimestamp(seconds, UTC))
 
 
 SIGNED_FOR: Final = timedelta(minutes=15)
@@ -367,8 +363,9 @@ def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownD
     for number in range(source.num_row_groups):
         table = source.read_row_group(number)
         for name in dated:
-            end = _last_value(table.schema.field(name).type, day)
-            table = table.filter(compute.less_equal(table[name], end))
+            kind = table.schema.field(name).type
+            end = day if pa.types.is_date(kind) else datetime.combine(day, time.max, UTC)
+            table = table.filter(compute.less_equal(table[name], pa.scalar(end, kind)))
         for name in {"service_id", "buyer_service_id"}.intersection(table.column_names):
             ids = table[name].unique().to_pylist()
             numbers = {one: known.number(one) for one in ids if one}
@@ -377,10 +374,8 @@ def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownD
             if name == "service_id":
                 table = table.filter(was_known)
             else:  # the release stays; organisations not known yet are removed
-                at = table.column_names.index(name)
-                field = table.schema.field(at)
-                shown = compute.if_else(was_known, table[name], pa.scalar(None, field.type))
-                table = table.set_column(at, field, shown)
+                nobody = pa.scalar(None, table.schema.field(name).type)
+                table = _with(table, name, compute.if_else(was_known, table[name], nobody))
         groups.append(_without_later(table, day))
     schema = source.schema_arrow.remove_metadata()
     whole = pa.concat_tables(groups) if groups else schema.empty_table()
@@ -391,32 +386,20 @@ def _of_day(content: bytes, dated: tuple[str, ...], view: DayView, known: KnownD
     return DayFile(written, hashlib.sha256(written).hexdigest(), whole.num_rows)
 
 
-def _last_value(kind: "pyarrow.DataType", day: date) -> Any:
-    """The largest value of a column of days or instants that is still on that day."""
-    import pyarrow as pa
-
-    if pa.types.is_date(kind):
-        return pa.scalar(day, kind)
-    return pa.scalar(datetime.combine(day, time.max, UTC), kind)
+def _with(table: "pyarrow.Table", name: str, values: Any) -> "pyarrow.Table":
+    at = table.column_names.index(name)
+    return table.set_column(at, table.schema.field(at), values)
 
 
 def _without_later(table: "pyarrow.Table", day: date) -> "pyarrow.Table":
     import pyarrow as pa
     from pyarrow import compute
 
-    def put(name: str, values: Any) -> None:
-        nonlocal table
-        at = table.column_names.index(name)
-        table = table.set_column(at, table.schema.field(at), values)
-
     if "superseded_at" in table.column_names:
-        later = compute.greater(table["superseded_at"], pa.scalar(day))
-        for name in ("superseded_at", "superseding_record_ref"):
-            if name in table.column_names:
-                kind = table.schema.field(name).type
-                put(
-                    name, compute.if_else(compute.fill_null(later, False), pa.scalar(None, kind), table[name])
-                )
-    put("source_ref", compute.replace_substring_regex(table["source_ref"], _CAPTURE, "#"))
-    put("observed_at", pa.nulls(len(table), table.schema.field("observed_at").type))
-    return table
+        later = compute.fill_null(compute.greater(table["superseded_at"], pa.scalar(day)), False)
+        for name in {"superseded_at", "superseding_record_ref"}.intersection(table.column_names):
+            nothing = pa.scalar(None, table.schema.field(name).type)
+            table = _with(table, name, compute.if_else(later, nothing, table[name]))
+    refs = compute.replace_substring_regex(table["source_ref"], _CAPTURE, "#")
+    table = _with(table, "source_ref", refs)
+    return _with(table, "observed_at", pa.nulls(len(table), table.schema.field("observed_at").type))

@@ -274,17 +274,14 @@ class Operation:
         return arguments
 
 
-def _of_every_endpoint(name: str, annotation: Any) -> Parameter:
-    _, kind, description = get_args(annotation)
+def optional_parameter(name: str, kind: ParameterType, description: str) -> Parameter:
+    """A query parameter that no function takes."""
     return Parameter(name, name, kind, description, False, None, False, extension=True)
 
 
-EDITION: Final = _of_every_endpoint("edition", parameters.Edition)
-"""A query parameter of every endpoint: the edition to answer from."""
-KNOWN_BY: Final = _of_every_endpoint("known_by", parameters.KnownBy)
-"""A query parameter of every endpoint: answer from the edition published by this instant."""
-FORMAT: Final = _of_every_endpoint("format", parameters.Format)
-"""A query parameter of every endpoint: the format of the answer."""
+EDITION: Final = optional_parameter("edition", *get_args(parameters.Edition)[1:])
+KNOWN_BY: Final = optional_parameter("known_by", *get_args(parameters.KnownBy)[1:])
+FORMAT: Final = optional_parameter("format", *get_args(parameters.Format)[1:])
 
 _OPERATIONS: dict[str, Operation] = {}
 operation = Operation

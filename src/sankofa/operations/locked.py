@@ -5,7 +5,7 @@ is that day and the edition is a `DayView`, so operations need no code for it. T
 rows anything that reveals when they were captured.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -42,9 +42,8 @@ _ENTITY_ID: Final = b'"entity_id":"'
 _facts: Final = msgspec.json.Decoder(list[SharedFact]).decode
 _rows: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 _encode: Final = msgspec.json.Encoder().encode
-_OF_THE_DAY: Final = ("legal_name", "entity_name", "lei", "listings", "country")
-"""Fields of an organisation's rows that depend on the day."""
-_NAME_FIELDS: Final = _OF_THE_DAY[:-1]
+_NAME_FIELDS: Final = ("legal_name", "entity_name", "lei", "listings")
+"""Fields of an organisation's rows that depend on the day, besides its country."""
 
 
 def day_of_path(path: str, today: date) -> tuple[date, str] | None:
@@ -81,11 +80,9 @@ def locked(edition: Edition, day: date | None) -> Edition:
 
 def explained(problem: Problem, lock: date | None) -> Problem:
     """The error for a day later than the view's."""
-    if lock is None or not isinstance(problem, InvalidParameter):
-        return problem
-    if not problem.detail.endswith(IN_THE_FUTURE):
-        return problem
-    return InvalidParameter(problem.parameter, f"later than {lock}, the day that this view is locked to")
+    if lock and isinstance(problem, InvalidParameter) and problem.detail.endswith(IN_THE_FUTURE):
+        return InvalidParameter(problem.parameter, f"later than {lock}, the day that this view is locked to")
+    return problem
 
 
 def refuse_edition(lock: date | None) -> None:
@@ -120,11 +117,13 @@ async def perform(operation: Operation, call: Call, arguments: dict[str, Any]) -
     view, selection, sources = call.edition, answer.selection, None
     if isinstance(view, DayView) and selection.count:
         sources, named = view.evidence(selection)
-        if sources is not None and (
-            named == () or _row_contents(operation.shapes).plain or await _never_renamed(named, view)
-        ):
-            force_setattr(answer, "terms", _terms(view, sources))
-            return answer
+        if sources is not None:
+            unchanged = named == () or _row_contents(operation.shapes).plain
+            if not unchanged and named is not None:
+                unchanged = (await view.known_days()).renamed_ids.isdisjoint(named)
+            if unchanged:
+                force_setattr(answer, "terms", _terms(view, sources))
+                return answer
     answer = await _of_the_day(_row_contents(operation.shapes), answer, sources, call)
     return await _explained(operation, call, arguments, answer)
 
@@ -181,28 +180,21 @@ class _RowContents(NamedTuple):
     names: bool
     matched: bytes
     """First bytes of the field that names a party's matched organisation; empty if there is none."""
-    plain: bool
-    """Whether the rows reveal the capture only."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rows reveal the capture only."""
+        return not self.names and not self.matched
 
 
 @cache
 def _row_contents(shapes: tuple[type[Row], ...]) -> _RowContents:
-    names = {column.name for shape in shapes for column in columns_of(shape)}
+    columns = [column for shape in shapes for column in columns_of(shape)]
+    names = {column.name for column in columns}
     named = bool(names.intersection(_NAME_FIELDS))
     matched = _BUYER_ID if "buyer_service_id" in names else _OWN_ID if FlagRow in shapes else b""
-    return _RowContents(
-        not any(column.type is msgspec.Raw for shape in shapes for column in columns_of(shape)),
-        "inputs" in names,
-        "provenance_id" in names,
-        named,
-        matched,
-        not named and not matched,
-    )
-
-
-async def _never_renamed(organisations: Collection[bytes] | None, view: DayView) -> bool:
-    """Whether the organisations in rows without their capture are known, and never changed."""
-    return organisations is not None and (await view.known_days()).renamed_ids.isdisjoint(organisations)
+    once = not any(column.type is msgspec.Raw for column in columns)
+    return _RowContents(once, "inputs" in names, "provenance_id" in names, named, matched)
 
 
 async def _of_the_day(contents: _RowContents, answer: Answer, sources: Sources | None, call: Call) -> Answer:
@@ -227,7 +219,7 @@ async def _of_the_day(contents: _RowContents, answer: Answer, sources: Sources |
     return replace(answer, selection=shown, terms=_terms(call.edition, sources))
 
 
-def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tuple[bytes, frozenset[bytes]]:
+def _without_capture(rows: bytes, row_count: int, contents: _RowContents) -> tuple[bytes, Sources]:
     """Removes capture instants and file digests from rows; also returns the sources of the rows.
 
     Many rows share few of each, so all rows are rewritten at once.
@@ -285,7 +277,7 @@ async def with_names(rows: bytes, edition: DayView) -> bytes:
         service_id = msgspec.json.decode(written)
         if service_id.encode() in renamed and (row := await edition.entity(service_id)) is not None:
             own = organisation(row)
-            for name in _OF_THE_DAY:
+            for name in (*_NAME_FIELDS, "country"):
                 if name in fields and (name != "country" or "legal_name" in fields):  # not a tender's row
                     value = own.legal_name if name == "entity_name" else getattr(own, name)
                     fields[name] = msgspec.Raw(_encode(value))
@@ -298,12 +290,8 @@ decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
 @cache
-def _operations() -> Mapping[str, Operation]:
-    return {operation.name: operation for operation in operations()}
-
-
 def operation_named(name: str) -> Operation:
-    return _operations()[name]
+    return next(operation for operation in operations() if operation.name == name)
 
 
 async def ask(call: Call, name: str, parameters: Mapping[str, Any]) -> Answer:

@@ -26,7 +26,15 @@ from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.provenance import FUND, MACRO, ORGANISATIONS, TENDER
 from sankofa.model.rows import CrosswalkRow, EntityRow, FundamentalsRow, MacroAnnualRow, MacroSeriesRow, Row
 from sankofa.model.signed_notes import consistency_path, inclusion_path
-from sankofa.operations.contract import MEMBERS, Answer, Call, Encoded, Operation, Parameter, operation
+from sankofa.operations.contract import (
+    MEMBERS,
+    Answer,
+    Call,
+    Encoded,
+    Operation,
+    operation,
+    optional_parameter,
+)
 from sankofa.operations.parameter_types import Choice, Text, Whole
 from sankofa.operations.service import Service
 
@@ -38,17 +46,11 @@ PROVEN: Final[Mapping[str, str]] = {
     "get_crosswalk": "crosswalk",
 }
 """The operations whose rows can be proven, and their datasets. The dataset of macro depends on its mode."""
-PROOF: Final = Parameter(
-    "proof",
+PROOF: Final = optional_parameter(
     "proof",
     Choice(("true", "false"), "true"),
     "`true` adds `proof`: the hashes from each row up to the signed checkpoint of the log.",
-    required=False,
-    default=None,
-    in_path=False,
-    extension=True,
 )
-_MACRO: Final = {True: "macro-series", False: "macro-annual"}
 _SHAPES: Final[Mapping[str, tuple[type[Row], str]]] = {
     "crosswalk": (CrosswalkRow, ORGANISATIONS),
     "entities": (EntityRow, ORGANISATIONS),
@@ -124,11 +126,9 @@ def with_proof(operation: Operation, text: str, service: Service, fmt: object = 
     """The operation that adds the proof of its rows to the envelope. Raises InvalidParameter."""
     if text not in ("true", "false"):
         raise InvalidParameter("proof", "expected true or false")
-    if text == "false":
-        return operation
-    if fmt is not None:
+    if text == "true" and fmt is not None:
         raise InvalidParameter("proof", "only JSON answers have a proof")
-    return _proving(operation, service)
+    return _proving(operation, service) if text == "true" else operation
 
 
 @lru_cache(maxsize=2 * len(PROVEN))
@@ -156,7 +156,7 @@ async def _proof(
     if answer.selection.between != b",":
         slices = (answer.selection.rows.removeprefix(b","),)
     if dataset == "macro":
-        dataset = _MACRO[b'"series":' in b"".join(slices)]
+        dataset = "macro-series" if b'"series":' in b"".join(slices) else "macro-annual"
     logged = await _logged(service, edition, since_size)
     try:
         opened = await open_tree(edition, dataset)
@@ -208,7 +208,7 @@ def _entry_proof(service: Service, edition: str, since_size: int | None) -> dict
     index = logged.index(edition)
     proof: dict[str, object] = {
         "checkpoint": checkpoint.decode(),
-        "entry": _text(tree.entries[index]),
+        "entry": b64encode(tree.entries[index]).decode(),
         "entry_index": index,
         "entry_path": _texts(inclusion_path(tree.levels, index)),
     }
@@ -234,9 +234,5 @@ async def file_proof(service: Service, edition: Edition, name: str) -> bytes:
     return b"%b,%b}" % (msgspec.json.encode(own)[:-1], logged)
 
 
-def _text(content: bytes) -> str:
-    return b64encode(content).decode()
-
-
 def _texts(hashes: Sequence[bytes]) -> list[str]:
-    return [_text(one) for one in hashes]
+    return [b64encode(one).decode() for one in hashes]
