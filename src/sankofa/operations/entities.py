@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import ENTITIES, FREE, ID_TYPES, PAID, RELATIONS
@@ -133,8 +134,7 @@ async def get_entity_history(
         for entry, one in held:
             if entry.modes & PAID:
                 paid.append(_spell("identifier", _named(one), one, *_days(entry, view, since)))
-        spells += _spells(states, held)
-        spells += [] if call.grant.sample else paid
+        spells += [*_spells(states, held), *([] if call.grant.sample else paid)]
         spells += await _relations(view, key, since)
     spells.sort(key=lambda one: (one.kind, one.from_, one.value))
     withheld = call.grant.sample and bool(paid)
@@ -160,8 +160,10 @@ def _spells(
         for ended in [value for value in since if value not in values]:
             yield _spell(*ended, *since.pop(ended), day - timedelta(days=1))
         # An identifier has the evidence that the crosswalk has.
-        current = (one for entry, one in held if entry.first <= number < entry.until)
-        values |= {spell: one for one in current if (spell := _listed(one)) in values}
+        for entry, one in held:
+            spell = ("listing", one.id_value) if one.id_type == "ticker" else ("identifier", _named(one))
+            if entry.first <= number < entry.until and spell in values:
+                values[spell] = one
         for value, origin in values.items():
             since.setdefault(value, (origin, day))
     yield from (_spell(*value, *origin_and_day, None) for value, origin_and_day in since.items())
@@ -184,10 +186,6 @@ def _spell(kind: str, value: str, origin: _Origin, first: date, until: date | No
         license_class=origin.license_class,
         observed_at=origin.observed_at or "",
     )
-
-
-def _listed(one: _Identified) -> tuple[str, str]:
-    return ("listing", one.id_value) if one.id_type == "ticker" else ("identifier", _named(one))
 
 
 def _named(one: _Identified) -> str:
@@ -290,9 +288,7 @@ async def get_crosswalk(
         "crosswalk_loaded": since is not None and (call.lock is None or since <= str(call.lock)),
     }
     if withheld:
-        selection = Selection(
-            selection.slices, selection.count, truncated=True, following=selection.following
-        )
+        selection = replace(selection, row_filter=None, truncated=True)
     return page.answer(selection, CROSSWALK_ORDER, as_of=page.day, members=members)
 
 

@@ -46,9 +46,7 @@ from sankofa.operations.nearest import (
 from sankofa.operations.paging import ListPage, first_page
 
 _MODES = {"latest": int(Mode.LATEST), "as_reported": int(Mode.AS_REPORTED), "all": int(Mode.ALL)}
-_EVERYTHING: Final = 2**31 - 1
 _STATEMENT: Final = "statement"
-_FOR_AGENTS: Final = AgentView(overflow={"order": "statement"})
 
 
 @operation(
@@ -57,7 +55,7 @@ _FOR_AGENTS: Final = AgentView(overflow={"order": "statement"})
     row=FundamentalsRow,
     tool="get_fundamentals",
     extensions=("line_items", "order", "limit", "cursor"),
-    agent=_FOR_AGENTS,
+    agent=AgentView(overflow={"order": _STATEMENT}),
 )
 async def get_fundamentals(
     call: Call,
@@ -87,14 +85,14 @@ async def get_fundamentals(
     tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
     where = None if line_items is None else has_line_item(line_items)
     # In statement order a cursor's key begins with the name of the order.
-    by_statement = order == "statement" if not page.key else page.key[0] == _STATEMENT
-    if page.key and order is not None and (order == "statement") != by_statement:
+    by_statement = (page.key[0] if page.key else order) == _STATEMENT
+    if order is not None and (order == _STATEMENT) != by_statement:
         raise InvalidParameter("order", "this cursor is for the other order; leave it out")
     if by_statement:
         names = None if line_items is None else frozenset(name.encode() for name in line_items)
         rows = StatementRows(key, page.day.toordinal(), modes, tag, names)
         start = await page.start(lambda edition, behind: find_core_first(edition, rows, behind[1:]))
-        selection = await core_first(page.edition, rows, _EVERYTHING if most is None else most, start)
+        selection = await core_first(page.edition, rows, 2**31 - 1 if most is None else most, start)
     else:
         selection = await page.select(
             "fundamentals", key, FUNDAMENTALS_ORDER, most, modes=modes, tag=tag, where=where
@@ -175,26 +173,15 @@ async def get_statement(
     currency changes, a new row begins. Without `period_type` the wide shape has full years only. Without
     `limit` the sample tier gets the first figures with `truncated: true`, paid tiers everything.
     """
-    page = await first_page(
-        call,
-        "statement",
-        service_id.upper(),
-        period_type,
-        kind,
-        line_items,
-        shape,
-        as_of=as_of,
-        cursor=cursor,
-    )
+    key, wide = service_id.upper(), shape == "wide"
+    filters = (period_type, kind, line_items, shape)
+    page = await first_page(call, "statement", key, *filters, as_of=as_of, cursor=cursor)
     most = call.grant.rows_or_all(limit)
-    wide = shape == "wide"
-    if wide and period_type is None:
-        period_type = _FULL_YEAR
-    full_years = period_type == _FULL_YEAR
+    full_years = period_type == _FULL_YEAR or (wide and period_type is None)
     figures = replace(page, key=()) if wide else page
     selection = await figures.select(
         FULL_YEARS if full_years else STATEMENTS,
-        service_id.upper(),
+        key,
         _ORDER,
         # A wide page needs all the figures of the long answer.
         most if not wide else call.grant.row_cap if call.grant.sample else None,
@@ -208,7 +195,10 @@ async def get_statement(
     if not wide:
         return page.answer(selection, _ORDER, as_of=page.day, shape=StatementFigureRow, members=hint)
     columns, rows = _wide(cell for chunk in selection.lists() for cell in read_figures(chunk))
-    table = _wide_page(rows, page.key, most, more=selection.truncated)
+    rest = [row for row in rows if not page.key or _WIDE_ORDER.behind(page.key)(row)]
+    shown = rest[:most]
+    cut = selection.truncated or len(shown) < len(rest)
+    table = Selection(shown, len(shown), truncated=cut, following=(0,) if cut else None)
     return page.answer(
         table, _WIDE_ORDER, as_of=page.day, shape=WideStatementRow, members=hint, more_columns=columns
     )
@@ -219,26 +209,16 @@ _ORDER: Final = RowOrder("-period_end", "period_type", "line_item", ranks=_POSIT
 _WIDE_ORDER: Final = RowOrder("line_item", ranks=_POSITION)
 
 
-def _wide_page(rows: list[bytes], behind: SortKey, most: int | None, *, more: bool) -> Selection:
-    """The wide rows after a sort key."""
-    rest = [row for row in rows if not behind or _WIDE_ORDER.behind(behind)(row)]
-    table = rest[:most]
-    cut = more or len(table) < len(rest)
-    return Selection(table, len(table), truncated=cut, following=(0,) if cut else None)
-
-
 def _wide(cells: Iterable[ReportedFigure]) -> tuple[tuple[str, ...], list[bytes]]:
     """The period ends, and one row per line item with its value at each, null if there is none.
 
     A line item has one row for each accounting standard and unit, newest first.
     """
     by_row: dict[tuple[str, str, str | None], dict[str, ReportedFigure]] = {}
-    ends: dict[str, None] = {}
     for cell in cells:
         standard = (cell.concept or "").partition(":")[0]
         by_row.setdefault((cell.line_item, standard, cell.unit), {})[str(cell.period_end)] = cell
-        ends[str(cell.period_end)] = None
-    columns = tuple(sorted(ends, reverse=True))
+    columns = tuple(sorted({end for own in by_row.values() for end in own}, reverse=True))
     ordered = sorted(by_row.values(), key=lambda own: min(columns.index(end) for end in own))
     ordered.sort(key=lambda own: LINE_ITEMS.index(next(iter(own.values())).line_item))
     return columns, [_wide_row(own, columns) for own in ordered]
@@ -266,9 +246,8 @@ def _wide_row(own: dict[str, ReportedFigure], columns: tuple[str, ...]) -> bytes
             for end, cell in own.items()
         },
     )
-    values = (wire.encode(own[end].value_reported) if end in own else b"null" for end in columns)
-    named = b",".join(b'"%b":%b' % (end.encode(), value) for end, value in zip(columns, values, strict=True))
-    return b"%b,%b}" % (wire.encode(row)[:-1], named)
+    values = {end: own[end].value_reported if end in own else None for end in columns}
+    return b"%b,%b" % (wire.encode(row)[:-1], wire.encode(values)[1:])
 
 
 def _check_subject(_: Grant, arguments: Mapping[str, Any]) -> None:
@@ -323,7 +302,8 @@ async def get_shared_facts(
         selection, last = await _of_country(page, code, measure, most, dated=as_of is not None)
     if entity_id is not None and not selection.count and code not in alpha2_of():
         await refuse_other_identifier(call, entity_id, "entity_id")
-    undated = as_of is None and dataset == MACRO and _holds_annual(selection)
+    # Annual values have no day, and none is there with an as_of.
+    undated = as_of is None and dataset == MACRO and b'"available_at":null' in selection.rows
     return page.answer(selection, last, as_of=None if undated else page.day, dataset=dataset)
 
 
@@ -332,28 +312,19 @@ def _issuer(entity_id: str | None) -> str | None:
     return entity_id if entity_id and entity_id.startswith("DC") else None
 
 
-def _holds_annual(selection: Selection) -> bool:
-    """Whether the rows hold annual macro values, which are never returned with an as_of."""
-    return any(b'"available_at":null' in bytes(row_slice) for row_slice in selection.slices)
-
-
 def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> str:
     """The dataset requested, or the default. Raises InvalidParameter if the entity cannot have it."""
+    if country is not None and dataset is None:
+        raise InvalidParameter("dataset", f"required with country: {TENDER} or {MACRO}")
+    what = "a country's entity_id"
+    expected: tuple[str, ...] = (MACRO,)
     if country is not None:
-        if dataset is None:
-            raise InvalidParameter("dataset", f"required with country: {TENDER} or {MACRO}")
-        if dataset == FUND:
-            raise InvalidParameter("dataset", f"with country, expected {TENDER} or {MACRO}")
-        return dataset
-    if issuer:
-        if dataset == MACRO:
-            raise InvalidParameter(
-                "dataset", f"with an organisation's entity_id, expected {FUND} or {TENDER}"
-            )
-        return dataset or FUND
-    if dataset not in (None, MACRO):
-        raise InvalidParameter("dataset", f"with a country's entity_id, expected {MACRO}")
-    return MACRO
+        what, expected = "country", (TENDER, MACRO)
+    elif issuer:
+        what, expected = "an organisation's entity_id", (FUND, TENDER)
+    if dataset not in (None, *expected):
+        raise InvalidParameter("dataset", f"with {what}, expected {' or '.join(expected)}")
+    return dataset or expected[0]
 
 
 _Page = tuple[Selection, RowOrder | SortKey]

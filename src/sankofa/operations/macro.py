@@ -11,8 +11,6 @@ from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import RowOrder, SortKey
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.macro import (
-    InputPair,
-    RatePair,
     SeriesStart,
     input_pairs,
     page_of,
@@ -57,8 +55,8 @@ def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
         indicator, country = arguments["indicator"].upper(), arguments["country"]
         of_day = tabled_series(indicator, country) if country else f"{TABLED}{indicator}:<alpha-3 country>"
         raise InvalidParameter("indicator", _ANNUAL_ONLY.format(of_day))
-    for name in ("from", "to"):
-        if isinstance(arguments["from_" if name == "from" else name], int):
+    for argument, name in (("from_", "from"), ("to", "to")):
+        if isinstance(arguments[argument], int):
             raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year works in annual mode only")
 
 
@@ -292,14 +290,10 @@ async def get_cross_rates(
     page = await first_page(
         call, "cross-rates", base, quote, via, str(from_), str(to), as_of=as_of, cursor=cursor
     )
-    selection = await _rows(page, (base, quote), via, _span(page, from_, to), call.grant.rows(limit))
-    return page.answer(selection, selection.following or (), as_of=page.day)
-
-
-def _span(page: ListPage, since: date | None, until: date | None) -> DayRange:
     day = page.day.toordinal()
-    last = FOREVER if until is None else until.toordinal()
-    return DayRange(day, 0 if since is None else since.toordinal(), min(last, day))
+    span = DayRange(day, _day(from_, 0), min(_day(to, FOREVER), day))
+    selection = await _rows(page, (base, quote), via, span, call.grant.rows(limit))
+    return page.answer(selection, selection.following or (), as_of=page.day)
 
 
 async def _rows(
@@ -315,16 +309,13 @@ async def _rows(
         async for inputs in input_pairs(page.edition, rates, span._replace(until=until)):
             if len(slices) == most:
                 return Selection(slices, most, truncated=True, following=last)
-            slices.append(wire.encode(_row(pair, rates, inputs)))
+            value = cross_rate(
+                inputs.base.value,
+                inputs.quote.value,
+                base_inverted=rates.base.inverted,
+                quote_inverted=rates.quote.inverted,
+            )
+            row = cross_rate_row((*pair, rates.via), inputs.day, (inputs.base, inputs.quote), value)
+            slices.append(wire.encode(row))
             last = rates.via, inputs.day.toordinal()
     return Selection(slices, len(slices), truncated=False)
-
-
-def _row(pair: tuple[str, str], rates: RatePair, inputs: InputPair) -> CrossRateRow:
-    value = cross_rate(
-        inputs.base.value,
-        inputs.quote.value,
-        base_inverted=rates.base.inverted,
-        quote_inverted=rates.quote.inverted,
-    )
-    return cross_rate_row((*pair, rates.via), inputs.day, (inputs.base, inputs.quote), value)

@@ -164,8 +164,8 @@ async def get_metrics(
     answer = page.answer(selection, _ORDER, as_of=page.day, members=members)
     if rows or call.lock is not None or cursor is not None:
         return answer
-    arguments = {"metric": metric, "as_of": as_of and as_of.isoformat(), "basis": basis}
-    texts = {name: text for name, text in arguments.items() if text}
+    arguments = {"metric": metric, "as_of": as_of, "basis": basis}
+    texts = {name: str(value) for name, value in arguments.items() if value}
     return replace(answer, absent=_left_out(_read(b"[%b]" % missing), f"/v1/metrics/{key}", page.day, texts))
 
 
@@ -197,13 +197,10 @@ _EVERY_ROW = 2**31 - 1
 _months = decoder_of([("month", str)]).decode
 _raw_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _PANEL_BASIS = {"basis": {**MEMBERS["panel_basis"], "enum": [*MEMBERS["basis"]["enum"], None]}}
-_SIGNAL_FOR_AGENTS = AgentView(
-    description=f"""\
+_SIGNAL_FOR_AGENTS = f"""\
 One published signal panel, whole, under `observations`: {", ".join(panels())}. 100 rows if `limit` is
 omitted; continue with `cursor`. get_procurement_demand filters.
-Example: {{"signal_key":"macro-momentum","limit":20}}""",
-    narrow_by=("limit",),
-)
+Example: {{"signal_key":"macro-momentum","limit":20}}"""
 
 
 @operation(
@@ -283,7 +280,7 @@ def _end_of_month(day: date) -> int:
     tool="get_signal",
     members=_PANEL_BASIS,
     extensions=("as_of", "basis", "cursor"),
-    agent=_SIGNAL_FOR_AGENTS,
+    agent=AgentView(_SIGNAL_FOR_AGENTS, narrow_by=("limit",)),
 )
 async def get_signal(
     call: Call,
