@@ -349,7 +349,7 @@ class _Question:
     def _process_elsewhere(self, ocid: str, countries: list[str]) -> Absence:
         names, own = " and ".join(map(_named, countries)), _named(self.country or "")
         path = self.operation.path
-        others = (self._try(f"In {_named(one)}.", path, ocid=ocid, country=one) for one in countries)
+        others = (self._try(f"In {_named(one)}.", path, country=one, ocid=ocid) for one in countries)
         return _absent("no_match", f"The process is of {names}, not of {own}.", *others)
 
     async def _identifier(self, value: str) -> Absence:
