@@ -4,25 +4,19 @@ A footer is a Thrift struct in the compact protocol (parquet-format, `FileMetaDa
 groups are concatenated; the offsets in their metadata are moved, and everything else is copied.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 MAGIC: Final = b"PAR1"
 _TAIL: Final = 8
 """Bytes after the footer: its length, and the magic."""
-_BOOLEANS, _BYTE, _DOUBLE, _BINARY, _LISTS, _MAP, _STRUCT = (1, 2), 3, 7, 8, (9, 10), 11, 12
+_BOOLEANS, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (1, 2), 3, 7, 8, 9, 10, 11, 12
 _SCHEMA, _ROW_GROUPS, _CREATED_BY, _ORDERS = 2, 4, 6, 7
-_COLUMNS, _FILE_OFFSET = 1, 5
-_CHUNK_OFFSET, _CHUNK_METADATA = 2, 3
-_PAGE_OFFSETS: Final = (9, 10, 11, 14)
-"""Where data, index and dictionary pages and the bloom filter begin."""
-
-
-class _Field(NamedTuple):
-    number: int
-    kind: int
-    start: int
-    end: int
+_Wanted = Mapping[int, Any]
+"""Fields of a struct by number, each with the wanted fields inside it; empty for the field itself."""
+_OFFSETS: Final[_Wanted] = {1: {2: {}, 3: {9: {}, 10: {}, 11: {}, 14: {}}}, 5: {}}
+"""In a row group the offset of each column chunk, and those of its data, index and dictionary pages and of
+its bloom filter; then the offset of the row group."""
 
 
 class Schema(NamedTuple):
@@ -57,22 +51,6 @@ def _signed(value: int) -> bytes:
     return _packed(value << 1 if value >= 0 else -value * 2 - 1)
 
 
-def _fields(content: bytes, at: int) -> Iterator[_Field]:
-    """The fields of a struct; the last one, of kind 0, is its end."""
-    number = 0
-    while header := content[at]:
-        at += 1
-        if header >> 4:
-            number += header >> 4
-        else:
-            number, at = _varint(content, at)
-            number >>= 1
-        end = at if header & 0xF in _BOOLEANS else _end(content, at, header & 0xF)
-        yield _Field(number, header & 0xF, at, end)
-        at = end
-    yield _Field(0, 0, at, at + 1)
-
-
 def _list(content: bytes, at: int) -> tuple[int, int, int]:
     """The number of elements of a list, their kind, and where they begin."""
     header = content[at]
@@ -80,32 +58,35 @@ def _list(content: bytes, at: int) -> tuple[int, int, int]:
     return count, header & 0xF, at
 
 
-def _elements(content: bytes, at: int) -> Iterator[int]:
-    """Where each struct in a list begins."""
-    count, kind, at = _list(content, at)
-    for _ in range(count):
-        yield at
-        at = _end(content, at, kind)
-
-
-def _end(content: bytes, at: int, kind: int) -> int:
-    if kind in _BOOLEANS or kind == _BYTE:
+def _end(content: bytes, at: int, kind: int, wanted: _Wanted, places: list[tuple[int, int]]) -> int:
+    """Where a value ends. Adds the start and end of each wanted field inside it to `places`, in order."""
+    if kind == _STRUCT:
+        number = 0
+        while header := content[at]:
+            at += 1
+            if header >> 4:
+                number += header >> 4
+            else:
+                number, at = _varint(content, at)
+                number >>= 1
+            inner, end = wanted.get(number), at
+            if header & 0xF not in _BOOLEANS:
+                end = _end(content, at, header & 0xF, inner or {}, places)
+            if inner is not None and not inner:
+                places.append((at, end))
+            at = end
         return at + 1
-    if kind == _DOUBLE:
-        return at + 8
+    if kind in (_LIST, _SET):
+        count, kind, at = _list(content, at)
+        for _ in range(count):
+            at = _end(content, at, kind, wanted, places)
+        return at
     if kind == _BINARY:
         size, at = _varint(content, at)
         return at + size
-    if kind in _LISTS:
-        count, kind, at = _list(content, at)
-        for _ in range(count):
-            at = _end(content, at, kind)
-        return at
-    if kind == _STRUCT:
-        while header := content[at]:  # most of a footer is skipped, so make no tuple for each field
-            if header < 0x10:
-                at = _varint(content, at + 1)[1] - 1
-            at = at + 1 if header & 0xF in _BOOLEANS else _end(content, at + 1, header & 0xF)
+    if kind == _DOUBLE:
+        return at + 8
+    if kind in _BOOLEANS or kind == _BYTE:
         return at + 1
     if kind == _MAP:
         raise ValueError("a map in the footer of a Parquet file")
@@ -114,44 +95,36 @@ def _end(content: bytes, at: int, kind: int) -> int:
     return at + 1
 
 
-def _footer_of(file: bytes) -> tuple[bytes, dict[int, _Field]]:
+def _footer_of(file: bytes, *fields: int) -> tuple[bytes, list[tuple[int, int]]]:
+    """The footer of a file, and where these of its fields begin and end."""
     size = int.from_bytes(file[-_TAIL : -len(MAGIC)], "little")
     footer = file[-_TAIL - size : -_TAIL]
-    return footer, {field.number: field for field in _fields(footer, 0)}
+    places: list[tuple[int, int]] = []
+    _end(footer, 0, _STRUCT, {field: {} for field in fields}, places)
+    return footer, places
 
 
 def schema_of(file: bytes) -> Schema:
-    footer, fields = _footer_of(file)
-    created_by, orders = (fields[number] for number in (_CREATED_BY, _ORDERS))
+    footer, (schema, created_by, orders) = _footer_of(file, _SCHEMA, _CREATED_BY, _ORDERS)
     end = (
         bytes([1 << 4 | _BINARY]),
-        footer[created_by.start : created_by.end],
-        bytes([1 << 4 | orders.kind]),
-        footer[orders.start : orders.end],
+        footer[slice(*created_by)],
+        bytes([1 << 4 | _LIST]),
+        footer[slice(*orders)],
         b"\0",
     )
-    return Schema(footer[: fields[_SCHEMA].end], b"".join(end))
+    return Schema(footer[: schema[1]], b"".join(end))
 
 
 def row_group_of(file: bytes) -> tuple[bytes, list[bytes], list[int]]:
     """The only row group of a file: its chunks; its metadata, cut before each offset; and these offsets."""
-    footer, fields = _footer_of(file)
-    (group,) = _elements(footer, fields[_ROW_GROUPS].start)
-    places: list[_Field] = []
-    for field in _fields(footer, group):
-        if field.number == _COLUMNS:
-            for column in _elements(footer, field.start):
-                for part in _fields(footer, column):
-                    if part.number == _CHUNK_OFFSET:
-                        places.append(part)
-                    elif part.number == _CHUNK_METADATA:
-                        inner = _fields(footer, part.start)
-                        places += (one for one in inner if one.number in _PAGE_OFFSETS)
-        elif field.number == _FILE_OFFSET:
-            places.append(field)
-    cuts = [group, *(place.end for place in places)]
-    ends = [*(place.start for place in places), _end(footer, group, _STRUCT)]
-    offsets = [_varint(footer, place.start)[0] >> 1 for place in places]
+    footer, ((start, _),) = _footer_of(file, _ROW_GROUPS)
+    group = _list(footer, start)[2]
+    places: list[tuple[int, int]] = []
+    group_end = _end(footer, group, _STRUCT, _OFFSETS, places)
+    cuts = [group, *(end for _, end in places)]
+    ends = [*(begin for begin, _ in places), group_end]
+    offsets = [_varint(footer, begin)[0] >> 1 for begin, _ in places]
     metadata = [footer[a:b] for a, b in zip(cuts, ends, strict=True)]
     return file[len(MAGIC) : -_TAIL - len(footer)], metadata, offsets
 
