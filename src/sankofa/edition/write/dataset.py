@@ -173,13 +173,18 @@ def prepare(
     pack: "Pack" = pack,
 ) -> PreparedRows:
     """Prepare rows in served order; with `also` as columns too, with these extra columns."""
-    rows = _row_check(kind, shape).all(key, entries)
+    rows = row_check(kind, shape).all(key, entries)
     columns = [] if also is None else list(encode_columns(shape, rows, entries, also))
-    return PreparedRows(len(entries), list(starmap(stored_block, pack(entries))), columns)
+    return packed(entries, pack, columns)
+
+
+def packed(entries: Sequence[Entry], pack: "Pack", columns: Sequence[bytes] = ()) -> PreparedRows:
+    """Prepare rows that were read back."""
+    return PreparedRows(len(entries), list(starmap(stored_block, pack(entries))), list(columns))
 
 
 @cache
-def _row_check(kind: str, shape: type[R]) -> RowCheck[R]:
+def row_check(kind: str, shape: type[R]) -> RowCheck[R]:
     return RowCheck(kind, shape)
 
 

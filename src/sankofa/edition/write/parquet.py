@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 
 from sankofa.edition.format.columns import in_force
@@ -55,13 +56,13 @@ class TableWriter:
         self._groups = row_group_encoder(table)
         self._columns = self._groups.columns
         self._has_long_text = not set(LONG_TEXT).isdisjoint(self._columns.names)
-        self._pending: list[object] = []
+        self._pending: list[msgspec.Struct] = []
         self._batches: list[pa.Table] = []
         self._waiting = self._waiting_bytes = 0
         self._encoding: Future[RowGroup] | None = None
         self._files = [self._file(1)]
 
-    def add(self, row: object) -> None:
+    def add(self, row: msgspec.Struct) -> None:
         self._pending.append(row)
         if len(self._pending) == _ROWS_IN_A_BATCH:
             self._settle()
@@ -241,7 +242,7 @@ class ParquetFiles:
             for group in self._rows[name].make_groups():
                 writer.add_group(group)
 
-    def _add(self, writer: "TableWriter", key: str, rows: Iterable[object]) -> None:
+    def _add(self, writer: "TableWriter", key: str, rows: Iterable[msgspec.Struct]) -> None:
         name = writer.table.name
         further = name in self._taking
         for row in rows:

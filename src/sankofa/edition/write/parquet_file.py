@@ -16,12 +16,13 @@ The same rows give the same bytes: a file does not record when, where or for whi
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -76,12 +77,12 @@ class ParquetColumns:
     def names(self) -> list[str]:
         return list(self.schema.names)
 
-    def table(self, rows: Sequence[object]) -> pa.Table:
-        """Rows of one type as columns; the type may have more fields, in any order."""
-        structs = cast("Sequence[msgspec.Struct]", rows)
-        fields = type(structs[0]).__struct_fields__
-        tuples = map(msgspec.structs.astuple, structs)
-        values = dict(zip(fields, zip(*tuples, strict=True), strict=True))
+    def table(
+        self, rows: Sequence[msgspec.Struct], also: Mapping[str, Sequence[object]] = MappingProxyType({})
+    ) -> pa.Table:
+        """Rows of one type as columns; the type may have more fields, in any order. `also` adds fields."""
+        tuples = map(msgspec.structs.astuple, rows)
+        values = {**dict(zip(rows[0].__struct_fields__, zip(*tuples, strict=True), strict=True)), **also}
         return self._table(lambda column, make: make(values[column.field]))
 
     def of_flat(self, flat: pa.Table) -> pa.Table:

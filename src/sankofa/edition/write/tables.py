@@ -6,16 +6,14 @@ A table takes the rows of a dataset as they are built, adds rows from the ledger
 The shared shape of facts: one form for the facts of every dataset, with their entity and provenance.
 """
 
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, repeat
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec
 
 import msgspec
 
-from sankofa.edition.format.columns import field_types
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Input, load_declarations
 from sankofa.ledger.entities import Entity
@@ -41,7 +39,7 @@ class TableRows:
     def __init__(self, context: BuildContext) -> None:
         self.context = context
 
-    def take(self, key: str, row: Any) -> Iterable[object]:
+    def take(self, key: str, row: Any) -> Iterable[msgspec.Struct]:
         """The rows of the table for one row of its dataset or table."""
         return (row,)
 
@@ -49,53 +47,13 @@ class TableRows:
         """The same for many rows as columns."""
         return columns
 
-    def make(self) -> Iterable[object]:
+    def make(self) -> Iterable[msgspec.Struct]:
         """Rows that are made after every dataset."""
         return ()
 
     def make_groups(self) -> "Iterable[RowGroup]":
         """The same for many rows, encoded."""
         return ()
-
-
-class FlatRows:
-    """Rows of a table as flat columns (`format.columns`), gathered key by key.
-
-    A struct for each of a million rows would cost four times as much.
-    """
-
-    def __init__(self, row: type[Row]) -> None:
-        self._types = {field.name: field.type for field in field_types(row)}
-        self._added: list[tuple[int, dict[str, Any]]] = []
-        self._count = 0
-
-    def add(self, count: int, columns: dict[str, Any]) -> None:
-        """Add rows of one key: for each field a list of values, or the one value of all rows."""
-        self._count += count
-        self._added.append((count, columns))
-
-    def table(self) -> "pyarrow.Table":
-        """The rows so far."""
-        import pyarrow
-
-        whole = {int: pyarrow.int64(), float: pyarrow.float64()}
-        types = {name: whole.get(of, pyarrow.string()) for name, of in self._types.items()}
-        numbers = array("i", chain.from_iterable(repeat(n, one[0]) for n, one in enumerate(self._added)))
-        keys = pyarrow.Array.from_buffers(pyarrow.int32(), self._count, [None, pyarrow.py_buffer(numbers)])
-        return pyarrow.table({name: self._array(name, of, keys) for name, of in types.items()})
-
-    def _array(self, name: str, of: "pyarrow.DataType", keys: "pyarrow.Array") -> "pyarrow.Array":
-        """A column of the added rows. `keys` has the number of the key of each."""
-        import pyarrow
-
-        values = [columns[name] for _, columns in self._added]
-        if not any(isinstance(value, list) for value in values):  # each once, and not for each row
-            return pyarrow.array(values, of).take(keys)
-        lists = (
-            value if isinstance(value, list) else repeat(value, count)
-            for value, (count, _) in zip(values, self._added, strict=True)
-        )
-        return pyarrow.array(list(chain.from_iterable(lists)), of)
 
 
 _write = msgspec.msgpack.Encoder().encode
@@ -128,20 +86,14 @@ class MacroRows(TableRows):
         return row_group_encoder(_TABLES[self._name])
 
 
-def encoded_flat(name: str, flat: "pyarrow.Table") -> bytes:
-    """Flat columns as a row group of a table, for `MacroRows`; empty if there are no rows."""
+def encoded_rows(
+    name: str, rows: Sequence[msgspec.Struct], also: Mapping[str, Sequence[object]] = MappingProxyType({})
+) -> bytes:
+    """Rows as a row group of a table, for `MacroRows`; empty if there are none. `also` adds fields."""
     from sankofa.edition.write.parquet_file import row_group_encoder
 
     encoder = row_group_encoder(_TABLES[name])
-    return _write(encoder.encode(encoder.columns.of_flat(flat))) if flat.num_rows else b""
-
-
-def encoded_rows(name: str, rows: Sequence[Row]) -> bytes:
-    """The same for rows."""
-    from sankofa.edition.write.parquet_file import row_group_encoder
-
-    encoder = row_group_encoder(_TABLES[name])
-    return _write(encoder.encode(encoder.columns.table(rows)))
+    return _write(encoder.encode(encoder.columns.table(rows, also))) if rows else b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +212,16 @@ class _Once(TableRows):
         super().__init__(context)
         self._digests = DigestSet()
 
-    def take(self, key: str, row: SharedFact) -> Iterable[object]:
+    def take(self, key: str, row: SharedFact) -> Iterable[msgspec.Struct]:
         (new,) = self._digests.add_all(bytes.fromhex(row.provenance_id[:_DIGITS]))
         return (row,) if new else ()
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
-        return _new_to(self._digests, columns.select(list(SharedProvenance.__struct_fields__)))
+        import pyarrow
+
+        rows = columns.select(list(SharedProvenance.__struct_fields__))
+        new = self._digests.add_all(_digests(rows.column("provenance_id")))
+        return rows if all(new) else rows.filter(pyarrow.array(new, pyarrow.bool_()))
 
 
 class _MacroOnce(MacroRows):
@@ -285,20 +241,13 @@ class _MacroOnce(MacroRows):
         return self._encoder.encode(self._encoder.decode(group).filter(pyarrow.array(new, pyarrow.bool_())))
 
 
-def _new_to(digests: DigestSet, rows: "pyarrow.Table") -> "pyarrow.Table":
-    """The rows of provenance that were not seen before."""
-    import pyarrow
-
-    new = digests.add_all(_digests(rows.column("provenance_id")))
-    return rows if all(new) else rows.filter(pyarrow.array(new, pyarrow.bool_()))
-
-
-def encoded_provenance(name: str, facts: "pyarrow.Table") -> bytes:
+def encoded_provenance(name: str, facts: Iterable[SharedFact]) -> bytes:
     """The provenance of a group of macro facts, for `_MacroOnce`: their digests, and the row group."""
-    rows = _new_to(DigestSet(), facts.select(list(SharedProvenance.__struct_fields__)))
-    if not rows.num_rows:
-        return b""
-    return _write((_digests(rows.column("provenance_id")), encoded_flat(provenance_name(name), rows)))
+    first: dict[str, SharedFact] = {}
+    for one in facts:
+        first.setdefault(one.provenance_id[:_DIGITS], one)
+    rows = encoded_rows(provenance_name(name), list(first.values()))
+    return _write((bytes.fromhex("".join(first)), rows)) if rows else b""
 
 
 def provenance_name(facts: str) -> str:

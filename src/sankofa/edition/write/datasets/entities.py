@@ -249,7 +249,7 @@ class SharedEntity(Row, frozen=True, kw_only=True):
 
 
 class _OrganisationsAndCountries(TableRows):
-    def take(self, key: str, row: EntityRow) -> Iterable[object]:
+    def take(self, key: str, row: EntityRow) -> Iterable[msgspec.Struct]:
         yield SharedEntity(
             entity_id=row.service_id,
             entity_type="organisation",

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
 from itertools import chain
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
-from sankofa.derive.series import AnnualVintage, MacroColumn
+from sankofa.derive.series import MacroColumn
 from sankofa.edition.format import keys
 from sankofa.edition.format.macro import (
     SeriesSummary,
@@ -40,7 +40,8 @@ from sankofa.edition.write.dataset import (
     PreparedRows,
     TallyRow,
     dataset,
-    prepare,
+    packed,
+    row_check,
 )
 from sankofa.edition.write.datasets.macro_series import (
     CatalogueEntry,
@@ -49,7 +50,7 @@ from sankofa.edition.write.datasets.macro_series import (
     json_text,
 )
 from sankofa.edition.write.derived_parts import macro_part
-from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_flat, table
+from sankofa.edition.write.tables import MacroRows, encoded_rows, table
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
@@ -96,41 +97,65 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
         return
     provenance = ProvenanceText(columns[0].captures)
     tally = CoverageTally()
-    parts = [part for column in columns if (part := _indicator(column, provenance, tally))]
-    yield keys.MACRO_ANNUAL, _write(([part for part, _ in parts], tally.rows()))
-    yield _INDICATORS, _write([summary for _, summary in parts])
-    flat = FlatRows(AnnualVintageRow)
+    parts: list[_IndicatorPart] = []
+    summaries: list[_Summary] = []
+    rows: list[MacroAnnualRow] = []
+    superseded: list[str | None] = []
     for column in columns:
-        flat.add(*_columns(column, provenance))
-    yield ANNUAL_TABLE, encoded_flat(ANNUAL_TABLE, flat.table())
+        entries, every, replaced = _rows(column, provenance)
+        rows += every
+        superseded += replaced
+        if entries:
+            part, summary = _indicator(column, entries, tally)
+            parts.append(part)
+            summaries.append(summary)
+    yield keys.MACRO_ANNUAL, _write((parts, tally.rows()))
+    yield _INDICATORS, _write(summaries)
+    yield ANNUAL_TABLE, encoded_rows(ANNUAL_TABLE, rows, {"superseded_at": superseded})
 
 
-def _indicator(
-    column: MacroColumn, provenance: ProvenanceText, tally: CoverageTally
-) -> tuple[_IndicatorPart, _Summary] | None:
-    (country, indicator, name, unit, note), years = column.indicator, column.years
+def _rows(
+    column: MacroColumn, provenance: ProvenanceText
+) -> tuple[list[Entry], list[MacroAnnualRow], list[str | None]]:
+    """The last vintage of each year in the table captured last; every vintage read back; and the instants at
+    which these are superseded."""
+    country, indicator, name, unit, note = column.indicator
     shared = (
         f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
         f'"indicator_name":{json_text(name)},"year":'
     )
     measured = f'"unit":{json_text(unit)},"note":{json_text(note)}'
-    entries = []
-    newest: AnnualVintage | None = None
+    served: list[Entry] = []
+    every: list[Entry] = []
+    superseded: list[str | None] = []
+    for year in sorted(column.years, reverse=True):
+        known = column.years[year]
+        location = f"{indicator} {country} {year}"
+        for number, (value, capture_id, document) in enumerate(known.vintages, 1):
+            row = (
+                f'{provenance.of(capture_id, document, location)}{shared}{year},"value":{value or "null"},'
+                f'{measured},"available_at":null,"vintage":{number}}}'
+            )
+            every.append(Entry(row.encode(), tag=int(year)))
+        later = (column.captures[vintage.capture_id].observed_at for vintage in known.vintages[1:])
+        superseded += (*later, None)
+        if known.listed:
+            served.append(every[-1])
+    check = row_check(keys.MACRO_ANNUAL, MacroAnnualRow)
+    return served, check.all(keys.annual_key(country, indicator), every), superseded
+
+
+def _indicator(
+    column: MacroColumn, entries: list[Entry], tally: CoverageTally
+) -> tuple[_IndicatorPart, _Summary]:
+    country, indicator, name, unit, note = column.indicator
     sources: dict[int, Counted] = {}
-    for year in sorted((year for year, known in years.items() if known.listed), reverse=True):
-        vintages = years[year].vintages
-        value, capture_id, document = vintages[-1]
-        newest = newest or vintages[-1]
+    listed = [year for year, known in column.years.items() if known.listed]
+    for year in listed:
         last_day = ordinal(f"{year}-12-31")
-        sources.setdefault(capture_id, Counted()).add(0, 1, last_day, last_day, NEVER)
-        row = (
-            f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
-            f'"value":{value or "null"},{measured},"available_at":null,'
-            f'"vintage":{len(vintages)}}}'
-        )
-        entries.append(Entry(row.encode(), tag=int(year)))
-    if newest is None:
-        return None
+        own = sources.setdefault(column.years[year].vintages[-1].capture_id, Counted())
+        own.add(0, 1, last_day, last_day, NEVER)
+    newest = column.years[max(listed)].vintages[-1]
     key = keys.annual_key(country, indicator)
     capture = column.captures[newest.capture_id]
     first, last = (ordinal(f"{entries[n].tag:04d}-12-31") for n in (-1, 0))
@@ -140,8 +165,8 @@ def _indicator(
         capture.ref(location, newest.document), capture.license_class, capture.observed_at,
     )  # fmt: skip
     tally.add_once("indicators", country, sources, column.captures)
-    rows = prepare(keys.MACRO_ANNUAL, MacroAnnualRow, key, entries, pack=pack_series)
-    return _IndicatorPart(key, rows), (summary_of(key, entries), entry)
+    part = _IndicatorPart(key, packed(entries, pack_series))
+    return part, (summary_of(key, entries), entry)
 
 
 @dataset(f"{keys.MACRO_ANNUAL}-list", None, pack=pack_pages, reads=(Input.ANNUAL,))
@@ -164,40 +189,6 @@ class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
             extra_json_schema={"format": "date-time"},
         ),
     ]
-
-
-def _columns(column: MacroColumn, provenance: ProvenanceText) -> tuple[int, dict[str, Any]]:
-    """Every vintage of an indicator, as flat columns of the table."""
-    (country, indicator, name, unit, note), captures = column.indicator, column.captures
-    numbered = [
-        (year, number, vintage, known)
-        for year, known in (
-            (year, column.years[year].vintages) for year in sorted(column.years, reverse=True)
-        )
-        for number, vintage in enumerate(known, 1)
-    ]
-    return len(numbered), {
-        "country": country,
-        "country_iso3": alpha3_of()[country],
-        "indicator": indicator,
-        "indicator_name": name or None,
-        "unit": unit or None,
-        "note": note or None,
-        "available_at": None,
-        "year": [int(year) for year, *_ in numbered],
-        "value": [vintage.value or None for _, _, vintage, _ in numbered],
-        "vintage": [number for _, number, _, _ in numbered],
-        "superseded_at": [
-            captures[known[number].capture_id].observed_at if number < len(known) else None
-            for _, number, _, known in numbered
-        ],
-        "source_ref": [
-            provenance.ref(capture_id, document, f"{indicator} {country} {year}")
-            for year, _, (_, capture_id, document), _ in numbered
-        ],
-        "license_class": [captures[vintage.capture_id].license_class for _, _, vintage, _ in numbered],
-        "observed_at": [captures[vintage.capture_id].observed_at for _, _, vintage, _ in numbered],
-    }
 
 
 table(

@@ -9,8 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -34,11 +33,10 @@ from sankofa.edition.write.dataset import (
 from sankofa.edition.write.datasets.macro_series import ProvenanceText
 from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import (
-    FlatRows,
     MacroRows,
     country_entity,
-    encoded_flat,
     encoded_provenance,
+    encoded_rows,
     provenance_name,
     provenance_table,
     table,
@@ -46,8 +44,6 @@ from sankofa.edition.write.tables import (
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.provenance import (
     MACRO,
-    STRUCTURED,
-    FactEntity,
     FactSource,
     SharedFact,
     fact,
@@ -61,7 +57,6 @@ if TYPE_CHECKING:
 
 _ANNUAL_FACTS: Final = "af-macro-annual-fact"
 _SERIES_FACTS: Final = "af-macro-series-fact"
-_NULL = msgspec.Raw(b"null")
 
 
 class _MeasurePart(msgspec.Struct, frozen=True, array_like=True):
@@ -111,23 +106,23 @@ def macro_facts(context: BuildContext) -> PreparedBuilding:
 def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     provenance = ProvenanceText(columns[0].captures)
     parts: list[_MeasurePart] = []
-    flat = FlatRows(FactRow)
+    facts: list[SharedFact] = []
     for column in columns:
         if column.country:
-            by_country = {column.country: _of_table(column, provenance, flat)}
+            by_country = {column.country: _of_table(column, provenance, facts)}
         else:
             by_country = defaultdict(list)
             for one in column.series:
                 if one.identity.country:
-                    by_country[one.identity.country] += _of_series(column, provenance, one, flat)
-            for facts in by_country.values():
-                facts.sort(key=lambda fact: -fact[0])
+                    by_country[one.identity.country] += _of_series(column, provenance, one, facts)
+            for served in by_country.values():
+                served.sort(key=lambda fact: -fact[0])
         mode = keys.ANNUAL_MODE if column.country else keys.SERIES_MODE
-        parts += (_part(country, column.code, mode, facts) for country, facts in by_country.items() if facts)
+        parts += (_part(country, column.code, mode, own) for country, own in by_country.items() if own)
     yield keys.MACRO_FACTS, _write(parts)
-    name, table = _ANNUAL_FACTS if columns[0].country else _SERIES_FACTS, flat.table()
-    yield name, encoded_flat(name, table)
-    yield provenance_name(name), encoded_provenance(name, table)
+    name = _ANNUAL_FACTS if columns[0].country else _SERIES_FACTS
+    yield name, encoded_rows(name, facts)
+    yield provenance_name(name), encoded_provenance(name, facts)
 
 
 def _part(country: str, measure: str, mode: str, facts: list[_EndedFact]) -> _MeasurePart:
@@ -138,38 +133,35 @@ def _part(country: str, measure: str, mode: str, facts: list[_EndedFact]) -> _Me
     return _MeasurePart(country, measure, mode, rows, (ends, firsts, untils))
 
 
-def _of_table(column: MacroColumn, provenance: ProvenanceText, flat: FlatRows) -> list[_EndedFact]:
-    """The annual values of an indicator as facts. Every vintage is added to the table."""
+def _of_table(column: MacroColumn, provenance: ProvenanceText, facts: list[SharedFact]) -> list[_EndedFact]:
+    """The annual values of an indicator as facts. Adds every vintage to `facts`."""
     country, indicator, _, unit, _ = column.indicator
     entity = country_entity(country)
     served: list[_EndedFact] = []
-    facts: list[SharedFact] = []
     for year in sorted(column.years, reverse=True):
         known = column.years[year]
         location, last_day = f"{indicator} {country} {year}", f"{int(year):04}-12-31"
         for number, (value, capture_id, document) in enumerate(known.vintages, 1):
             capture = column.captures[capture_id]
-            ref = record_ref(country, indicator, str(int(year)), str(number), value or "null")
+            figure = value or "null"
+            ref = record_ref(country, indicator, str(int(year)), str(number), figure)
             source = FactSource(
                 provenance.ref(capture_id, document, location), capture.license_class, capture.observed_at
             )
-            raw = msgspec.Raw(value.encode()) if value else _NULL
-            period = (last_day, "annual")
+            raw, period = msgspec.Raw(figure.encode()), (last_day, "annual")
             facts.append(fact(entity, MACRO, ref, indicator, raw, unit or None, period, None, number, source))
         if known.listed:
             served.append((ordinal(last_day), Entry(wire.encode(facts[-1]))))
-    flat.add(*_columns(entity, indicator, "annual", facts))
     return served
 
 
 def _of_series(
-    column: MacroColumn, provenance: ProvenanceText, one: SeriesVintages, flat: FlatRows
+    column: MacroColumn, provenance: ProvenanceText, one: SeriesVintages, facts: list[SharedFact]
 ) -> list[_EndedFact]:
-    """The values of a series as facts of its country. Every vintage is added to the table."""
+    """The values of a series as facts of its country. Adds every vintage to `facts`."""
     series, family, frequency, country = one.identity
     entity = country_entity(country)
     served: list[_EndedFact] = []
-    facts: list[SharedFact] = []
     for day, last_day, known in one.days:
         for vintage in known:
             report = vintage.report
@@ -188,33 +180,7 @@ def _of_series(
             facts.append(made_fact)
             if seen := in_force(vintage):
                 served.append((last_day, Entry(wire.encode(made_fact), *seen)))
-    flat.add(*_columns(entity, series, frequency, facts))
     return served
-
-
-_VARYING: Final = (
-    *("fact_id", "unit", "period_end", "available_at", "vintage", "provenance_id"),
-    *("source_ref", "license_class", "observed_at"),
-)
-
-
-def _columns(
-    entity: FactEntity, measure: str, period_type: str, facts: list[SharedFact]
-) -> tuple[int, dict[str, Any]]:
-    shared = {
-        **entity._asdict(),
-        "dataset": MACRO,
-        "measure": measure,
-        "period_type": period_type,
-        "extraction_confidence": None,
-        "method": STRUCTURED,
-    }
-    values = [None if one.value is _NULL or one.value == _NULL else str(one.value, "ascii") for one in facts]
-    return len(facts), {
-        **shared,
-        "value": values,
-        **{name: list(map(attrgetter(name), facts)) for name in _VARYING},
-    }
 
 
 @dataset(keys.FACT_ORDER, None, pack=pack_pages, needs=(keys.MACRO_FACTS,), reads=())

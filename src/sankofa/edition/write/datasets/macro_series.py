@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache, partial
 from itertools import product
+from operator import itemgetter
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
@@ -50,13 +51,14 @@ from sankofa.edition.write.dataset import (
     PreparedRows,
     TallyRow,
     dataset,
-    prepare,
+    packed,
+    row_check,
 )
 from sankofa.edition.write.derived_parts import macro_part
-from sankofa.edition.write.tables import FlatRows, MacroRows, encoded_flat, table
+from sankofa.edition.write.tables import MacroRows, encoded_rows, table
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.catalogue_rows import SeriesReleaseRow
-from sankofa.model.days import iso_day
+from sankofa.model.days import FOREVER, iso_day
 from sankofa.model.observations import currency_pair
 from sankofa.model.provenance import MACRO
 from sankofa.model.rows import MacroSeriesRow, doc
@@ -196,19 +198,25 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     provenance = ProvenanceText(columns[0].captures)
     stored: list[SeriesPart] = []
     pages: list[tuple[str, list[bytes]]] = []
-    flat = FlatRows(SeriesVintageRow)
+    table_rows: list[tuple[Series, list[MacroSeriesRow], list[str | None]]] = []
     tally = CoverageTally()
     for column in columns:
-        filled = [(one, entries) for one in column.series if (entries := _entries(provenance, one))]
+        filled: list[tuple[SeriesVintages, list[Entry]]] = []
+        for one in column.series:
+            entries, every, superseded = _rows(provenance, one)
+            table_rows.append((one.identity, every, superseded))
+            if entries:
+                filled.append((one, entries))
         parts = [_part(column, one, entries, tally, is_only=len(filled) == 1) for one, entries in filled]
         stored += parts
         if parts:
             pages.append(_release_pages(parts, provenance))
-    for one in sorted((one for column in columns for one in column.series), key=lambda one: one.identity):
-        flat.add(*_columns(columns[0].captures, provenance, one))
+    table_rows.sort(key=itemgetter(0))
     yield MACRO_SERIES, _write((stored, tally.rows()))
     yield SERIES_RELEASES, _write(pages)
-    yield SERIES_TABLE, encoded_flat(SERIES_TABLE, flat.table())
+    rows = [row for _, every, _ in table_rows for row in every]
+    days = [day for _, _, superseded in table_rows for day in superseded]
+    yield SERIES_TABLE, encoded_rows(SERIES_TABLE, rows, {"superseded_at": days})
 
 
 def _part(
@@ -230,7 +238,7 @@ def _part(
     )  # fmt: skip
     return SeriesPart(
         identity,
-        prepare(MACRO_SERIES, MacroSeriesRow, key, entries, pack=pack_series),
+        packed(entries, pack_series),
         # Most keys have one series and lead to its rows without a list.
         (key_list(identity.series),) if is_only else (),
         summary_of(key, entries),
@@ -311,18 +319,21 @@ def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[
         yield KeyRows(key, pages)
 
 
-def _entries(provenance: ProvenanceText, one: SeriesVintages) -> list[Entry]:
-    """The vintages of each value, each for the days on which it is the latest."""
+def _rows(
+    provenance: ProvenanceText, one: SeriesVintages
+) -> tuple[list[Entry], list[MacroSeriesRow], list[str | None]]:
+    """The vintages of each value, each for the days on which it is the latest; every vintage read back; and
+    the days on which these are superseded."""
     key, family, frequency, country = one.identity
     shared = (
         f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
         f'"country":{json_text(country)},"date":"'
     )
-    entries = []
+    served: list[Entry] = []
+    every: list[Entry] = []
+    superseded: list[str | None] = []
     for day, number, known in one.days:
         for vintage in known:
-            if (seen := in_force(vintage)) is None:
-                continue
             report = vintage.report
             location = report.location
             location = msgspec.json.encode(location)[1:-1].decode() if location else f"{key} {day}"
@@ -332,8 +343,13 @@ def _entries(provenance: ProvenanceText, one: SeriesVintages) -> list[Entry]:
                 f'"note":{json_text(report.note)},'
                 f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
             )
-            entries.append(Entry(row.encode(), *seen, _MODES, number))
-    return entries
+            seen = in_force(vintage)
+            every.append(Entry(row.encode(), *(seen or (0, FOREVER)), _MODES, number))
+            if seen is not None:
+                served.append(every[-1])
+            superseded.append(iso_day(vintage.successor.available) if vintage.successor else None)
+    rows = row_check(MACRO_SERIES, MacroSeriesRow).all("|".join(one.identity), every)
+    return served, rows, superseded
 
 
 class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
@@ -342,37 +358,6 @@ class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
     superseded_at: Annotated[
         date | None, doc("Day on which the next vintage became public; null for the latest.")
     ]
-
-
-def _columns(
-    captures: Mapping[int, CaptureInfo], provenance: ProvenanceText, one: SeriesVintages
-) -> tuple[int, dict[str, Any]]:
-    """Every vintage of a series, as flat columns of the table."""
-    key, family, frequency, country = one.identity
-    dated = [(day, vintage) for day, _, known in one.days for vintage in known]
-    reports = [vintage.report for _, vintage in dated]
-    named = [captures[report.capture_id] for report in reports]
-    return len(dated), {
-        "series": key,
-        "series_type": family,
-        "frequency": frequency,
-        "country": country or None,
-        "date": [day for day, _ in dated],
-        "value": [report.figure or None for report in reports],
-        "unit": [report.unit or None for report in reports],
-        "note": [report.note or None for report in reports],
-        "available_at": [iso_day(report.available) for report in reports],
-        "vintage": [vintage.number for _, vintage in dated],
-        "superseded_at": [
-            iso_day(vintage.successor.available) if vintage.successor else None for _, vintage in dated
-        ],
-        "source_ref": [
-            provenance.ref(report.capture_id, report.document, report.location or f"{key} {day}")
-            for (day, _), report in zip(dated, reports, strict=True)
-        ],
-        "license_class": [capture.license_class for capture in named],
-        "observed_at": [capture.observed_at for capture in named],
-    }
 
 
 table(

@@ -139,7 +139,7 @@ class _EachRowOnce(TableRows):
         super().__init__(context)
         self._filters = panel.filters[:1]
 
-    def take(self, key: str, row: Any) -> Iterable[object]:
+    def take(self, key: str, row: Any) -> Iterable[msgspec.Struct]:
         return (row,) if key == panel_key(*(str(getattr(row, name)) for name in self._filters)) else ()
 
 

@@ -334,7 +334,7 @@ def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sighti
 class _EachPartyOnce(TableRows):
     """A party is stored under each question it answers; the table takes it from the widest question."""
 
-    def take(self, key: str, row: Any) -> Iterable[object]:
+    def take(self, key: str, row: Any) -> Iterable[msgspec.Struct]:
         return (row,) if key == keys.party_key() else ()
 
 
@@ -467,7 +467,7 @@ def _source(context: BuildContext, row: ReleaseRow) -> FactSource:
 
 
 class _Facts(TableRows):
-    def take(self, key: str, row: FactRow) -> Iterable[object]:
+    def take(self, key: str, row: FactRow) -> Iterable[msgspec.Struct]:
         """Takes the facts of a merged organisation once, although its older ids lead to them, too."""
         return (row,) if key == row.entity_id else ()
 
