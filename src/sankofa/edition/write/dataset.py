@@ -7,7 +7,6 @@ of the build follows from the declarations.
 
 import importlib
 import pkgutil
-from array import array
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
@@ -15,7 +14,7 @@ from enum import StrEnum
 from functools import cache
 from itertools import starmap
 from types import MappingProxyType
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -28,24 +27,6 @@ from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import FOREVER
 from sankofa.model.provenance import MACRO
 from sankofa.model.rows import Row
-
-
-class RowRanges:
-    """The byte range of each row of a dataset, by number, for an index that leads to them."""
-
-    def __init__(self) -> None:
-        self._blocks, self._starts, self._ends = array("i"), array("i"), array("i")
-
-    def add(self, block: int, ends: Sequence[int]) -> None:
-        """Add the rows of a block, given the end of each."""
-        self._blocks.extend([block] * len(ends))
-        self._starts.extend([0, *(end + 1 for end in ends[:-1])])
-        self._ends.extend(ends)
-
-    def columns(self) -> "tuple[array[int], array[int], array[int]]":
-        """The block of each row, its start and its end."""
-        return self._blocks, self._starts, self._ends
-
 
 NEVER: Final = 0
 """In place of a day: there is none."""
@@ -188,9 +169,6 @@ def row_check(kind: str, shape: type[R]) -> RowCheck[R]:
     return RowCheck(kind, shape)
 
 
-T = TypeVar("T")
-
-
 class Input(StrEnum):
     MACRO = "macro"
     """Annual tables and dated series."""
@@ -218,15 +196,7 @@ class KeyRows(NamedTuple):
     """The rows of one key, and other keys that lead to them."""
 
     key: str
-    entries: Iterable[Entry]
-    aliases: tuple[str, ...] = ()
-
-
-class PreparedKeyRows(NamedTuple):
-    """The same for prepared rows."""
-
-    key: str
-    rows: PreparedRows
+    rows: Iterable[Entry] | PreparedRows
     aliases: tuple[str, ...] = ()
 
 
@@ -244,19 +214,8 @@ class Outcome(NamedTuple):
 
 Building = Generator[KeyRows, None, Outcome]
 """A builder that returns an outcome."""
-PreparedBuilding = Generator[PreparedKeyRows, None, Outcome]
-
-
-class Built(NamedTuple, Generic[T]):
-    """A built dataset, as passed to the datasets that need it."""
-
-    result: T
-    ranges: RowRanges
-    """The byte ranges of its rows in order; empty unless the dataset is `ranged`."""
-
-
-Build = Callable[..., Iterator[KeyRows] | Iterator[PreparedKeyRows]]
-"""Takes the build context, and the built datasets that it needs."""
+Build = Callable[..., Iterator[KeyRows]]
+"""Takes the build context, and what the datasets that it needs returned."""
 B = TypeVar("B", bound=Build)
 Pack = Callable[[Iterable[Entry]], Iterator[tuple[bytes, bytes]]]
 
@@ -281,8 +240,8 @@ class Dataset:
     reads: tuple[Input, ...] | None = None
     """Its inputs, besides the kinds it needs. None: it is built each time, or uses everything known about
     organisations."""
-    ranged: bool = False
-    """Whether a dataset that needs it stores the byte ranges of its rows."""
+    addressed: bool = False
+    """Whether the datasets that need it get the address of the first block of each organisation."""
     partitioned: bool = False
     """Whether its keys come in order, and it may be split into parts between them."""
     of_organisations: bool = False

@@ -20,15 +20,7 @@ from sankofa.edition.format.flag_steps import NO_PARTY, FlagRecord, PartyRecord,
 from sankofa.model.days import FOREVER
 from sankofa.model.ocds.guide_outliers import SHARES, Bound
 from sankofa.model.ocds.process_facts import MOST_LISTED, PROCESS, TENDERER
-from sankofa.model.ocds.red_flags import (
-    FEWEST_BIDS,
-    TOP,
-    Fences,
-    FlagCounts,
-    Thresholds,
-    quantile,
-    share_key,
-)
+from sankofa.model.ocds.red_flags import FEWEST_BIDS, TOP, Fences, FlagCounts, Thresholds, quantile, share_key
 
 _PER_BUCKET: Final = 256
 Triples = list[int]

@@ -23,9 +23,8 @@ import msgspec
 
 from sankofa.edition.format.columns import columns_kind
 from sankofa.edition.format.keys import LAYOUT
-from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.checks import check_failed
-from sankofa.edition.write.dataset import Dataset, Input, KeyRows, RowRanges, TallyRow
+from sankofa.edition.write.dataset import Dataset, Input, TallyRow
 from sankofa.edition.write.derived_parts import Issuers, begins_part, code_digest
 from sankofa.engines.block_file import StoredBlock, stored_block
 from sankofa.engines.edition_folder import EditionWriter
@@ -253,8 +252,6 @@ class PartWriter:
     """Writes keys and their blocks, and computes the digest of each part."""
 
     def __init__(self, writer: EditionWriter) -> None:
-        self.ranges: RowRanges | None = None
-        """Collects the byte ranges of rows for a dataset that needs them."""
         self._writer = writer
         self._begin()
 
@@ -267,8 +264,6 @@ class PartWriter:
     def write_key(self, kind: str, keys: tuple[str, ...], blocks: Iterable[StoredBlock]) -> None:
         first = self._next
         for block in blocks:
-            if self.ranges is not None:
-                self.ranges.add(self._next, row_ends((block.index, b"") if block.index else block.plain))
             self._write(block)
         self._register(kind, keys, first)
 
@@ -278,15 +273,15 @@ class PartWriter:
             self._write(stored_block(b"", part))
         self._register(columns_kind(kind), keys, first)
 
-    def begins(self, kind: str, one: KeyRows, blocks: Sequence[StoredBlock], average: int) -> bool:
+    def begins(self, kind: str, key: str, blocks: Sequence[StoredBlock], average: int) -> bool:
         """Whether the part so far ends before this key."""
         if not self._directory:
             return False
         last = self._directory[-1][1]
-        if one.key <= last:
-            raise check_failed(kind, one.key, f"comes after {last}, out of order")
+        if key <= last:
+            raise check_failed(kind, key, f"comes after {last}, out of order")
         size = _BYTES_OF_A_KEY + sum(len(block.index) + block.size for block in blocks)
-        return begins_part(one.key, size, average)
+        return begins_part(key, size, average)
 
     @property
     def has_keys(self) -> bool:
@@ -302,7 +297,7 @@ class PartWriter:
 
     def end(self, first: str) -> PartEntry:
         """End the part; `first` is its first key as the manifest lists it."""
-        if self._next > 1 << BLOCK_BITS and (first or self.ranges is not None):
+        if first and self._next > 1 << BLOCK_BITS:
             raise CheckFailed(f"{self._directory[0][0]}: more blocks than a part can have")
         self._flush()
         self._writer.register(self._directory)

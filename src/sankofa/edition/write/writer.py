@@ -11,15 +11,12 @@ from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.checks import RowCheck, WithdrawnRows, check_days
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
-    Built,
     CoverageTally,
     Dataset,
     Input,
     KeyRows,
     Outcome,
-    PreparedKeyRows,
     PreparedRows,
-    RowRanges,
     datasets,
 )
 from sankofa.edition.write.reuse import BuildRecord, PartEntry, Partition, PartWriter, average_size
@@ -148,7 +145,8 @@ class DatasetWriter:
         self._files = files
         self._reuse = reuse
         self._withdrawn = withdrawn
-        self._built: dict[str, Built[Any]] = {}
+        self._built: dict[str, Any] = {}
+        """What each dataset returned."""
         self._tallies: dict[str, CoverageTally] = {}
         self._part = PartWriter(writer)
 
@@ -162,7 +160,7 @@ class DatasetWriter:
         if record is None:
             record = self._build(dataset, context)
         else:
-            self._built[dataset.kind] = Built(None, RowRanges())
+            self._built[dataset.kind] = None
         self._add(record, (dataset,))
         self.manifest_extras |= record.manifest_extras
         if record.tally is not None:
@@ -199,7 +197,7 @@ class DatasetWriter:
                 addresses[service_id] = (number << BLOCK_BITS) + first
             number += bool(record.first_blocks)
         for dataset in own:
-            self._built[dataset.kind] = Built(addresses if dataset.ranged else None, RowRanges())
+            self._built[dataset.kind] = addresses if dataset.addressed else None
         for kind, named_by_all in sources.items():
             self._files.name_sources(kind, named_by_all)
 
@@ -212,7 +210,7 @@ class DatasetWriter:
         entities = partition.among(context.entities)
         for dataset in own:
             check = _Check(dataset, self._files, self._withdrawn)
-            first_of = first_blocks if dataset.ranged else None
+            first_of = first_blocks if dataset.addressed else None
             outcome = self._write_rows(dataset, check, dataset.build(context, entities), first_of)
             if outcome.sources is not None:
                 sources[dataset.kind] = sorted(outcome.sources)
@@ -223,95 +221,66 @@ class DatasetWriter:
     def _offer(self, own: Iterable[Dataset], context: BuildContext, partition: Partition) -> None:
         """Give the rows of a reused partition to the Parquet files."""
         for dataset in own:
-            if not self._files.takes(dataset.kind):
-                continue
-            check = _Check(dataset, self._files, self._withdrawn)
-            for one in dataset.build(context, partition.among(context.entities)):
-                if isinstance(one, KeyRows):
-                    deque(check.passed(one.entries, one.key), maxlen=0)
-                elif one.rows.columns:
-                    self._files.offer_columns(dataset.kind, one.rows.columns, one.rows.count)
+            if self._files.takes(dataset.kind):
+                check = _Check(dataset, self._files, self._withdrawn)
+                for one in dataset.build(context, partition.among(context.entities)):
+                    check.offer(one)
 
     def _build(self, dataset: Dataset, context: BuildContext) -> BuildRecord:
         check = _Check(dataset, self._files, self._withdrawn)
-        ranges = RowRanges()
-        self._part.ranges = ranges if dataset.ranged else None
         inputs = [
             *(self._built[kind] for kind in dataset.needs),
             *(self._tallies[k] for k in dataset.tallies),
         ]
-        building = dataset.build(context, *inputs)
         parts: list[PartEntry] = []
-        if dataset.partitioned:
-            outcome = self._write_parts(
-                dataset, check, building, average_size(dataset, context.part_scale), parts
-            )
-        else:
-            outcome = self._write_rows(dataset, check, building)
+        average = average_size(dataset, context.part_scale) if dataset.partitioned else 0
+        outcome = self._write_rows(dataset, check, dataset.build(context, *inputs), None, parts, average)
         self._end_part(parts)
-        self._part.ranges = None
-        self._built[dataset.kind] = Built(outcome.result, ranges)
+        self._built[dataset.kind] = outcome.result
         return BuildRecord(
             parts,
             rows={dataset.kind: check.rows},
             sources={} if outcome.sources is None else {dataset.kind: sorted(outcome.sources)},
             manifest_extras=dict(outcome.manifest_extras),
             tally=None if outcome.tally is None else outcome.tally.rows(),
-            returned=outcome.result is not None or dataset.ranged,
+            returned=outcome.result is not None,
         )
 
     def _end_part(self, parts: list[PartEntry]) -> None:
         if self._part.has_keys:
             parts.append(self._part.end(self._part.first if parts else ""))
 
-    def _write_parts(
-        self, dataset: Dataset, check: "_Check", building: Iterator[Any], average: int, parts: list[PartEntry]
-    ) -> Outcome:
-        """The rows of a dataset that is cut into parts between its keys."""
-        key_rows = _WithResult(building)
-        for one in cast("Iterable[KeyRows]", key_rows):
-            blocks = list(check.blocks(one))
-            if self._part.begins(dataset.kind, one, blocks, average):
-                self._end_part(parts)
-            self._part.write_key(dataset.kind, (one.key, *one.aliases), blocks)
-        return key_rows.returned or Outcome()
-
     def _write_rows(
         self,
         dataset: Dataset,
         check: "_Check",
-        building: Iterator[KeyRows] | Iterator[PreparedKeyRows],
+        building: Iterator[KeyRows],
         first_blocks: dict[str, int] | None = None,
+        parts: list[PartEntry] | None = None,
+        average: int = 0,
     ) -> Outcome:
-        """Write all rows of a builder to the current part; returns the builder's result."""
-        part = self._part
-        key_rows = _WithResult(building)
-        for one in key_rows:
-            keys = (one.key, *one.aliases)
+        """Write all rows of a builder to the current part; returns the builder's result. With `parts`, end
+        it between two keys where it has about the average size."""
+        part, outcome = self._part, Outcome()
+
+        def until_outcome() -> Iterator[KeyRows]:
+            nonlocal outcome
+            returned: Outcome | None = yield from cast("Generator[KeyRows, None, Outcome | None]", building)
+            outcome = returned or outcome
+
+        for one in until_outcome():
+            blocks = check.blocks(one)
+            if parts is not None and average:
+                blocks = list(blocks)
+                if part.begins(dataset.kind, one.key, blocks, average):
+                    self._end_part(parts)
             if first_blocks is not None:
                 first_blocks[one.key] = part.next_block
-            if isinstance(one, PreparedKeyRows):
-                rows = one.rows
-                check.prepared(rows, one.key)
-                if rows.columns:
-                    self._files.offer_columns(dataset.kind, rows.columns, rows.count)
-                part.write_key(dataset.kind, keys, rows.blocks)
-                if rows.stored_columns:
-                    part.write_columns(dataset.kind, keys, rows.stored_columns)
-            else:
-                part.write_key(dataset.kind, keys, check.blocks(one))
-        return key_rows.returned or Outcome()
-
-
-class _WithResult:
-    """A running builder, and its result at the end."""
-
-    def __init__(self, key_rows: Iterator[KeyRows] | Iterator[PreparedKeyRows]) -> None:
-        self._key_rows = cast("Generator[KeyRows | PreparedKeyRows, None, Outcome | None]", key_rows)
-        self.returned: Outcome | None = None
-
-    def __iter__(self) -> Iterator[KeyRows | PreparedKeyRows]:
-        self.returned = yield from self._key_rows
+            keys = (one.key, *one.aliases)
+            part.write_key(dataset.kind, keys, blocks)
+            if isinstance(one.rows, PreparedRows) and one.rows.stored_columns:
+                part.write_columns(dataset.kind, keys, one.rows.stored_columns)
+        return outcome
 
 
 class _Check:
@@ -322,13 +291,28 @@ class _Check:
         self._withdrawn = withdrawn
         self._kind = dataset.kind
         self._pack = dataset.pack
-        self._offer = files.offer if files.takes(dataset.kind) else None
+        self._files = files
+        self._is_taken = files.takes(dataset.kind)
         self._row = None if dataset.row is None else RowCheck(dataset.kind, dataset.row)
 
-    def blocks(self, one: KeyRows) -> Iterator[StoredBlock]:
-        return starmap(stored_block, self._pack(self.passed(one.entries, one.key)))
+    def blocks(self, one: KeyRows) -> Iterable[StoredBlock]:
+        if not isinstance(one.rows, PreparedRows):
+            return starmap(stored_block, self._pack(self._passed(one.rows, one.key)))
+        self.rows += one.rows.count
+        if self._withdrawn:
+            for block in one.rows.blocks:
+                self._withdrawn.refuse(self._kind, one.key, block.plain[1])
+        self.offer(one)
+        return one.rows.blocks
 
-    def passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:
+    def offer(self, one: KeyRows) -> None:
+        """Give rows to the Parquet files without writing them."""
+        if not isinstance(one.rows, PreparedRows):
+            deque(self._passed(one.rows, one.key), maxlen=0)
+        elif one.rows.columns:
+            self._files.offer_columns(self._kind, one.rows.columns, one.rows.count)
+
+    def _passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:
         waiting = iter(entries)
         while some := list(islice(waiting, _ROWS_AT_ONCE)):
             self.rows += len(some)
@@ -339,13 +323,6 @@ class _Check:
                 for entry, row in zip(some, self._row.all(key, some), strict=True):
                     if self._withdrawn:
                         self._withdrawn.refuse(self._kind, key, entry.row)
-                    if self._offer is not None and entry.modes != AS_KNOWN:
-                        self._offer(self._kind, key, row)
+                    if self._is_taken and entry.modes != AS_KNOWN:
+                        self._files.offer(self._kind, key, row)
             yield from some
-
-    def prepared(self, rows: PreparedRows, key: str) -> None:
-        """Rows that were read back when they were prepared."""
-        self.rows += rows.count
-        if self._withdrawn:
-            for block in rows.blocks:
-                self._withdrawn.refuse(self._kind, key, block.plain[1])

@@ -15,7 +15,7 @@ import msgspec
 from sankofa.edition.format import keys
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, dataset, provenance
 from sankofa.edition.write.tables import TableRows, table
 from sankofa.engines.edition_reader import ALIASES
 from sankofa.ledger.entities import NEVER, Claim, Entity
@@ -122,13 +122,13 @@ def known_days(context: BuildContext) -> Building:
 
 
 @dataset(keys.STATES, None, needs=(keys.KNOWN,), reads=())
-def changed_rows(context: BuildContext, known: Built[dict[str, bytes]]) -> Iterator[KeyRows]:
-    for service_id in sorted(known.result):
-        yield KeyRows(service_id, [Entry(known.result[service_id])])
+def changed_rows(context: BuildContext, known: dict[str, bytes]) -> Iterator[KeyRows]:
+    for service_id in sorted(known):
+        yield KeyRows(service_id, [Entry(known[service_id])])
 
 
 @dataset(keys.TENDER_KNOWN, None, needs=(keys.TENDERS,), reads=())
-def parties_known(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def parties_known(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     """The day of the first release that names an organisation; not before its registers knew it."""
     days: dict[str, int] = {}
     registered = dict(_registered(context.entities))

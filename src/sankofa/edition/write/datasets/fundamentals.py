@@ -34,16 +34,7 @@ from sankofa.edition.format.issuer_pages import COMPANY_FACTS, CompanyConcept, c
 from sankofa.edition.format.row_blocks import Entry, pack_pair
 from sankofa.edition.format.visibility import AS_KNOWN, KIND_MODES
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import (
-    Building,
-    Input,
-    KeyRows,
-    Outcome,
-    PreparedKeyRows,
-    PreparedRows,
-    dataset,
-    prepare,
-)
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, PreparedRows, dataset, prepare
 from sankofa.edition.write.derived_parts import issuer_part
 from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.edition.write.tables import TableRows, organisation_entity, provenance_table, table
@@ -87,10 +78,10 @@ def _derived_rows(issuer: Issuer) -> bytes:
 
 
 @dataset(FUNDAMENTALS, FundamentalsRow, by_organisation=True)
-def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     for entity in some:
         if part := context.issuers.part(FUNDAMENTALS, entity.service_id):
-            yield PreparedKeyRows(entity.service_id, _read(part), entity.aliases)
+            yield KeyRows(entity.service_id, _read(part), entity.aliases)
 
 
 def _entries(issuer: Issuer) -> list[Entry]:
@@ -262,19 +253,19 @@ def _derived_statements(issuer: Issuer) -> bytes:
 
 
 @dataset(keys.STATEMENTS, StatementFigureRow, by_organisation=True)
-def statements(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+def statements(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     return _prepared(context, some, 0)
 
 
 @dataset(keys.FULL_YEARS, StatementFigureRow, by_organisation=True)
-def full_years(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+def full_years(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     return _prepared(context, some, 1)
 
 
-def _prepared(context: BuildContext, some: Sequence[Entity], number: int) -> Iterator[PreparedKeyRows]:
+def _prepared(context: BuildContext, some: Sequence[Entity], number: int) -> Iterator[KeyRows]:
     for entity in some:
         if part := context.issuers.part(keys.STATEMENTS, entity.service_id):
-            yield PreparedKeyRows(entity.service_id, _read_statements(part)[number], entity.aliases)
+            yield KeyRows(entity.service_id, _read_statements(part)[number], entity.aliases)
 
 
 def _statement_entries(issuer: Issuer) -> list[Entry]:

@@ -34,7 +34,7 @@ from sankofa.edition.format.row_blocks import Entry, entries_of
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, PreparedRows, dataset
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, PreparedRows, dataset
 from sankofa.edition.write.derived_parts import ISSUER_STEPS, IssuerSteps, issuer_part, read_issuer_steps
 from sankofa.edition.write.metric_rows import METRICS, ScreenData
 from sankofa.edition.write.partition_summaries import country_spells
@@ -136,11 +136,11 @@ def issuers(context: BuildContext) -> Building:
 
 
 @dataset(f"{ISSUERS}-list", None, needs=(ISSUERS,), reads=())
-def issuer_lists(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
+def issuer_lists(context: BuildContext, issuers: Any) -> Iterator[KeyRows]:
     """The issuers of a country, of an exchange and of both, as 32-bit integers in order: number, first day,
     day after the last."""
     spells: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
-    for number, one in enumerate(issuers.result[0]):
+    for number, one in enumerate(issuers[0]):
         for key, first, until in _spells(one.locations):
             spells[key].extend((number, first, until))
     for key in sorted(spells):
@@ -162,9 +162,9 @@ def _spells(locations: Sequence[DatedLocation]) -> Iterator[tuple[str, int, int]
 
 
 @dataset(MOVED_ISSUERS, None, needs=(ISSUERS,), reads=())
-def moved_issuers(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
+def moved_issuers(context: BuildContext, issuers: Any) -> Iterator[KeyRows]:
     """Earlier positions of issuers in the list, while they were in another country."""
-    listed: list[_Listed] = issuers.result[0]
+    listed: list[_Listed] = issuers[0]
     today = [(one.country or "~", one.service_id) for one in listed]
     moved = [
         MovedIssuer(number, first, until, bisect_right(today, key), key)
@@ -176,9 +176,9 @@ def moved_issuers(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRow
 
 
 @dataset(f"{ISSUERS}-days", None, pack=pack_pages, needs=(ISSUERS,), reads=())
-def issuer_days(context: BuildContext, issuers: Built[Any]) -> Iterator[KeyRows]:
+def issuer_days(context: BuildContext, issuers: Any) -> Iterator[KeyRows]:
     """The number of issuers, then for each page the first day on which one is known."""
-    listed, first_days = issuers.result
+    listed, first_days = issuers
     yield KeyRows("", [Entry((array("i", (len(listed),)) + first_days).tobytes())])
 
 

@@ -17,38 +17,24 @@ from msgspec import Meta
 
 from sankofa.derive.series import MacroColumn
 from sankofa.edition.format import keys
-from sankofa.edition.format.macro import (
-    SeriesSummary,
-    list_pages,
-    pack_pages,
-    pack_series,
-    summary_of,
-)
+from sankofa.edition.format.macro import SeriesSummary, list_pages, pack_pages, pack_series, summary_of
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     NEVER,
     Building,
-    Built,
     Counted,
     CoverageTally,
     Input,
     KeyRows,
     Outcome,
-    PreparedBuilding,
-    PreparedKeyRows,
     PreparedRows,
     TallyRow,
     dataset,
     packed,
     row_check,
 )
-from sankofa.edition.write.datasets.macro_series import (
-    CatalogueEntry,
-    ProvenanceText,
-    SeriesIndex,
-    json_text,
-)
+from sankofa.edition.write.datasets.macro_series import CatalogueEntry, ProvenanceText, SeriesIndex, json_text
 from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import MacroRows, encoded_rows, table
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
@@ -77,12 +63,12 @@ _read_summaries = msgspec.msgpack.Decoder(list[_Summary]).decode
 
 
 @dataset(keys.MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.ANNUAL,))
-def annual(context: BuildContext) -> PreparedBuilding:
+def annual(context: BuildContext) -> Building:
     tally = CoverageTally()
     for part in context.macro.parts(keys.MACRO_ANNUAL):
         stored, counted = _read(part)
         tally.update(counted)
-        yield from (PreparedKeyRows(one.key, one.rows) for one in stored)
+        yield from (KeyRows(one.key, one.rows) for one in stored)
     return Outcome(tally=tally)
 
 
@@ -209,18 +195,18 @@ table(
     needs=(keys.MACRO_SERIES,),
     reads=(Input.ANNUAL,),
 )
-def catalogue(context: BuildContext, series: Built[SeriesIndex]) -> Building:
+def catalogue(context: BuildContext, series: SeriesIndex) -> Building:
     """Returns its entries, in order."""
-    entries = sorted([*series.result.catalogue, *(entry for _, entry in _summaries(context))])
+    entries = sorted([*series.catalogue, *(entry for _, entry in _summaries(context))])
     yield KeyRows("", (Entry(wire.encode(_catalogue_row(entry))) for entry in entries))
     return Outcome(entries)
 
 
 @dataset(f"{keys.SERIES_ENTRIES}-country", None, needs=(keys.SERIES_ENTRIES,), reads=())
-def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueEntry]]) -> Iterator[KeyRows]:
+def catalogue_by_country(context: BuildContext, catalogue: list[CatalogueEntry]) -> Iterator[KeyRows]:
     """The numbers of a country's entries in the catalogue, as 32-bit integers in order."""
     numbers: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
-    for number, entry in enumerate(catalogue.result):
+    for number, entry in enumerate(catalogue):
         if entry.country:
             numbers[entry.country].append(number)
     for country in sorted(numbers):

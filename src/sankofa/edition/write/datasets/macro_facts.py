@@ -16,20 +16,10 @@ import msgspec
 from sankofa.derive.series import MacroColumn, SeriesVintages
 from sankofa.edition.format import keys
 from sankofa.edition.format.macro import encode_ranges, pack_pages
-from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.row_blocks import Entry, row_ends
 from sankofa.edition.format.visibility import first_day_of_blocks
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import (
-    Built,
-    Input,
-    KeyRows,
-    Outcome,
-    PreparedBuilding,
-    PreparedKeyRows,
-    PreparedRows,
-    dataset,
-    prepare,
-)
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, PreparedRows, dataset, prepare
 from sankofa.edition.write.datasets.macro_series import ProvenanceText
 from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import (
@@ -41,14 +31,10 @@ from sankofa.edition.write.tables import (
     provenance_table,
     table,
 )
+from sankofa.engines.edition_reader import BLOCK_BITS
 from sankofa.model.days import iso_day, ordinal
-from sankofa.model.provenance import (
-    MACRO,
-    FactSource,
-    SharedFact,
-    fact,
-    record_ref,
-)
+from sankofa.model.errors import CheckFailed
+from sankofa.model.provenance import MACRO, FactSource, SharedFact, fact, record_ref
 from sankofa.model.rows import FactRow, wire
 from sankofa.model.vintages import in_force
 
@@ -88,18 +74,26 @@ _EndedFact = tuple[int, Entry]
 """The last day of the period, and the fact."""
 
 
-@dataset(keys.MACRO_FACTS, FactRow, reads=(Input.MACRO,), ranged=True)
-def macro_facts(context: BuildContext) -> PreparedBuilding:
-    """Returns the facts of each measure by country, for the order of all facts."""
-    rows = 0
+@dataset(keys.MACRO_FACTS, FactRow, reads=(Input.MACRO,))
+def macro_facts(context: BuildContext) -> Building:
+    """Returns the facts of each measure by country, and the block, start and end of every row."""
+    blocks = 0
+    ranges = [array("i"), array("i"), array("i")]
     measures: defaultdict[str, list[_MeasureFacts]] = defaultdict(list)
     for part in context.macro.parts(keys.MACRO_FACTS):
         for one in _read(part):
             days = (array("i", column) for column in one.days)
-            measures[one.country].append(_MeasureFacts(one.measure, one.mode, rows, *days))
-            rows += one.rows.count
-            yield PreparedKeyRows(keys.macro_key(one.country, one.measure, one.mode), one.rows)
-    return Outcome([(country, measures[country]) for country in sorted(measures)])
+            measures[one.country].append(_MeasureFacts(one.measure, one.mode, len(ranges[0]), *days))
+            for block in one.rows.blocks:
+                blocks += 1
+                ends = row_ends((block.index, b"") if block.index else block.plain)
+                ranges[0].extend([blocks] * len(ends))
+                ranges[1].extend([0, *(end + 1 for end in ends[:-1])])
+                ranges[2].extend(ends)
+            yield KeyRows(keys.macro_key(one.country, one.measure, one.mode), one.rows)
+    if blocks >= 1 << BLOCK_BITS:
+        raise CheckFailed(f"{keys.MACRO_FACTS}: more blocks than a part can have")
+    return Outcome(([(country, measures[country]) for country in sorted(measures)], ranges))
 
 
 @macro_part
@@ -185,10 +179,10 @@ def _of_series(
 
 @dataset(keys.FACT_ORDER, None, pack=pack_pages, needs=(keys.MACRO_FACTS,), reads=())
 def fact_order(
-    context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
+    context: BuildContext, facts: "tuple[list[tuple[str, list[_MeasureFacts]]], list[array[int]]]"
 ) -> Iterator[KeyRows]:
-    ranges = facts.ranges.columns()
-    for country, measures in facts.result:
+    by_country, ranges = facts
+    for country, measures in by_country:
         columns = sorted(measures, key=lambda n: (n.measure, n.mode))
         for dated in (False, True):
             if own := [one for one in columns if one.mode == keys.SERIES_MODE or not dated]:

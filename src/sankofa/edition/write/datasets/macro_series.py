@@ -15,12 +15,7 @@ import msgspec
 
 from sankofa.derive.cross_rates import FAMILY, FREQUENCY
 from sankofa.derive.series import MacroColumn, Series, SeriesVintages
-from sankofa.edition.format.keys import (
-    MACRO_SERIES,
-    SERIES_RELEASES,
-    key_list,
-    series_list,
-)
+from sankofa.edition.format.keys import MACRO_SERIES, SERIES_RELEASES, key_list, series_list
 from sankofa.edition.format.macro import (
     RATE_INPUTS,
     ListedRelease,
@@ -40,14 +35,12 @@ from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     NEVER,
-    Built,
+    Building,
     Counted,
     CoverageTally,
     Input,
     KeyRows,
     Outcome,
-    PreparedBuilding,
-    PreparedKeyRows,
     PreparedRows,
     TallyRow,
     dataset,
@@ -170,7 +163,7 @@ class SeriesIndex(NamedTuple):
     """By key, the days of release of each series under it, newest first."""
     tally: CoverageTally
 
-    def noted(self, part: SeriesPart) -> PreparedKeyRows:
+    def noted(self, part: SeriesPart) -> KeyRows:
         """Add a series; returns its rows."""
         key, identity = part.summary.key, part.identity
         self.summaries.append(part.summary)
@@ -178,11 +171,11 @@ class SeriesIndex(NamedTuple):
             self.days.append(KeyRows(key, [Entry(part.days)], part.aliases))
         self.catalogue.append(part.entry)
         self.releases.setdefault(identity.series, []).append((identity, part.releases))
-        return PreparedKeyRows(key, part.rows, part.aliases)
+        return KeyRows(key, part.rows, part.aliases)
 
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(Input.MACRO,))
-def series(context: BuildContext) -> PreparedBuilding:
+def series(context: BuildContext) -> Building:
     """Published series, and series made from annual tables."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
     for part in context.macro.parts(MACRO_SERIES):
@@ -302,20 +295,20 @@ def _statistics(one: SeriesVintages) -> tuple[list[SeriesRelease], dict[int, Cou
 
 
 @dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
-def series_days(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+def series_days(context: BuildContext, series: SeriesIndex) -> Iterator[KeyRows]:
     """The first day of each block of a long series."""
-    yield from series.result.days
+    yield from series.days
 
 
 @dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
-def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+def series_lists(context: BuildContext, series: SeriesIndex) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         key, family, frequency, country = summary.key.split("|")
         # The set removes duplicates: a series without a country is on one list, not two.
         combinations = {series_list(*some) for some in product(("", country), ("", family), ("", frequency))}
         return key_list(key), *combinations
 
-    for key, pages in list_pages(series.result.summaries, filters):
+    for key, pages in list_pages(series.summaries, filters):
         yield KeyRows(key, pages)
 
 
@@ -373,9 +366,9 @@ table(
 
 
 @dataset(RATE_INPUTS, None, needs=(MACRO_SERIES,), reads=())
-def rate_input_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
+def rate_input_lists(context: BuildContext, series: SeriesIndex) -> Iterator[KeyRows]:
     """By currency, the rates for cross rates, which are computed on request."""
-    for currency, own in _rate_inputs(summary.key for summary in series.result.summaries).items():
+    for currency, own in _rate_inputs(summary.key for summary in series.summaries).items():
         yield KeyRows(currency, [Entry(encode_rate_inputs(own))])
 
 

@@ -32,16 +32,7 @@ from sankofa.edition.format.issuer_pages import (
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import (
-    Building,
-    Built,
-    KeyRows,
-    Outcome,
-    PreparedKeyRows,
-    PreparedRows,
-    dataset,
-    prepare,
-)
+from sankofa.edition.write.dataset import Building, KeyRows, Outcome, PreparedRows, dataset, prepare
 from sankofa.edition.write.derived_parts import issuer_part
 from sankofa.edition.write.metric_rows import METRICS, ScreenData, metric_rows, screen_data
 from sankofa.edition.write.partition_summaries import NOWHERE, MetricValues, ScreenSegment, no_values
@@ -223,12 +214,12 @@ def _part(issuer: Issuer) -> bytes:
     return _write((prepare(METRICS, MetricsRow, issuer.entity.service_id, entries), screen_data(derived)))
 
 
-@dataset(METRICS, MetricsRow, by_organisation=True, ranged=True)
-def metrics(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+@dataset(METRICS, MetricsRow, by_organisation=True, addressed=True)
+def metrics(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     for entity in some:
         if part := context.issuers.part(METRICS, entity.service_id):
             rows, _ = _read(part)
-            yield PreparedKeyRows(entity.service_id, rows, entity.aliases)
+            yield KeyRows(entity.service_id, rows, entity.aliases)
 
 
 @dataset("omitted", None, by_organisation=True)
@@ -261,18 +252,18 @@ def omitted(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
 
 
 @dataset(SCREEN, None, needs=(METRICS,), reads=(), partitioned=True, of_organisations=True)
-def screen(context: BuildContext, metrics: Built[Mapping[str, int]]) -> Building:
+def screen(context: BuildContext, metrics: Mapping[str, int]) -> Building:
     """`metrics` has the address of the first block of each issuer. Returns the index."""
     index = ScreenIndex()
     for segment in context.summaries.screens():
-        index.add(segment, metrics.result)
+        index.add(segment, metrics)
     yield from _pages(index, ranges=False)
     return Outcome(index, manifest_extras={"screen_years": index.years})
 
 
 @dataset(SCREEN_RANGES, None, needs=(SCREEN,), reads=(), partitioned=True, of_organisations=True)
-def screen_ranges(context: BuildContext, screens: Built[ScreenIndex]) -> Iterator[KeyRows]:
-    yield from _pages(screens.result, ranges=True)
+def screen_ranges(context: BuildContext, screens: ScreenIndex) -> Iterator[KeyRows]:
+    yield from _pages(screens, ranges=True)
 
 
 def _pages(index: ScreenIndex, *, ranges: bool) -> Iterator[KeyRows]:

@@ -15,7 +15,7 @@ from sankofa.derive.series import FAMILY
 from sankofa.edition.format import keys
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, dataset
 from sankofa.edition.write.datasets.macro_series import CatalogueEntry, SeriesIndex
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import ordinal
@@ -26,7 +26,7 @@ from sankofa.model.text import code_words, neighbourhood, words
 _write = msgspec.msgpack.Encoder().encode
 _read_block = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
 _Records = Callable[..., Iterator[keys.SearchRecord]]
-_Catalogue = Built[list[CatalogueEntry]]
+_Catalogue = list[CatalogueEntry]
 
 
 def _declare(
@@ -64,10 +64,10 @@ def _declare(
         return Outcome({word: len(postings[word]) for word in sorted(vocabulary)})
 
     @dataset(index.near, None, needs=(index.words,), reads=())
-    def near_words(context: BuildContext, counts: Built[dict[str, int]]) -> Building:
-        buckets = max(1, len(counts.result))
+    def near_words(context: BuildContext, counts: dict[str, int]) -> Building:
+        buckets = max(1, len(counts))
         near: defaultdict[int, set[str]] = defaultdict(set)
-        for word in counts.result:
+        for word in counts:
             for form in neighbourhood(word):
                 near[keys.bucket(form, buckets)].add(word)
         for number in sorted(near):
@@ -75,9 +75,9 @@ def _declare(
         return Outcome(manifest_extras={index.buckets: buckets})
 
     @dataset(index.beginnings, None, needs=(index.words,), reads=())
-    def beginnings(context: BuildContext, counts: Built[dict[str, int]]) -> Iterator[KeyRows]:
+    def beginnings(context: BuildContext, counts: dict[str, int]) -> Iterator[KeyRows]:
         by_letters: defaultdict[str, list[str]] = defaultdict(list)
-        for word in sorted(counts.result, key=lambda word: (-counts.result[word], word)):
+        for word in sorted(counts, key=lambda word: (-counts[word], word)):
             if len(word) >= keys.LETTERS:
                 by_letters[word[: keys.LETTERS]].append(word)
         for letters in sorted(by_letters):
@@ -142,7 +142,7 @@ def _items(entries: Iterable[CatalogueEntry]) -> Iterator[tuple[int, list[Catalo
 
 def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[keys.SearchRecord]:
     """Series and indicators; the catalogue has their countries."""
-    for _, own in _items(catalogue.result):
+    for _, own in _items(catalogue):
         code = own[0].series
         names = tuple(dict.fromkeys(filter(None, (entry.name for entry in own)))) or (code,)
         also, usual = also_called(own[0].series_type), usual_name(code, own[0].series_type)
@@ -160,22 +160,18 @@ def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[keys.
 @dataset(keys.MACRO_SPANS, None, needs=(keys.SERIES_ENTRIES,), reads=())
 def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRows]:
     spans = array("i")
-    for first, own in _items(catalogue.result):
+    for first, own in _items(catalogue):
         spans.extend((first, first + len(own)))
     yield KeyRows("", [Entry(spans.tobytes())])
 
 
 @dataset(keys.SERIES_KNOWN, None, needs=(keys.SERIES_ENTRIES, keys.MACRO_SERIES), reads=())
-def known_entries(
-    context: BuildContext, catalogue: _Catalogue, series: Built[SeriesIndex]
-) -> Iterator[KeyRows]:
+def known_entries(context: BuildContext, catalogue: _Catalogue, series: SeriesIndex) -> Iterator[KeyRows]:
     """The first day of each catalogue entry, and by its number the days of release with the oldest date."""
-    releases = {
-        tuple(one): released for of_key in series.result.releases.values() for one, released in of_key
-    }
+    releases = {tuple(one): released for of_key in series.releases.values() for one, released in of_key}
     days = array("i")
     dated: list[KeyRows] = []
-    for number, entry in enumerate(catalogue.result):
+    for number, entry in enumerate(catalogue):
         own = releases.get((entry.series, entry.series_type, entry.frequency, entry.country))
         if entry.is_indicator or own is None:
             days.append(ordinal(entry.observed_at[:10]))

@@ -28,18 +28,7 @@ from sankofa.edition.format.macro import pack_series
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import (
-    Building,
-    Built,
-    Input,
-    KeyRows,
-    Outcome,
-    PreparedBuilding,
-    PreparedKeyRows,
-    PreparedRows,
-    dataset,
-    prepare,
-)
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, PreparedRows, dataset, prepare
 from sankofa.edition.write.derived_parts import issuer_part, macro_part
 from sankofa.edition.write.tables import MacroRows, TableRows, encoded_rows, table
 from sankofa.ledger.entities import Entity
@@ -57,7 +46,7 @@ _READS: Final = (Input.MACRO, Input.ISSUERS)
 macro values."""
 
 
-def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
+def _rows(panel: Panel, context: BuildContext, releases: None) -> Building:
     sources: set[str] = set()
     observed = _observed(panel, panel.observe(context), sources)
     yield KeyRows(panel_key(), (Entry(wire.encode(o.row), o.seen_from) for o in observed))
@@ -89,10 +78,10 @@ def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
     return _write((rows, sorted(sources))) if rows else b""
 
 
-def _series_rows(panel: Panel, context: BuildContext) -> PreparedBuilding:
+def _series_rows(panel: Panel, context: BuildContext) -> Building:
     derived = [_read_series(part) for part in context.macro.parts(panel_kind(panel.key))]
     blocks = [block for rows, _ in derived for block in rows.blocks]
-    yield PreparedKeyRows(panel_key(), PreparedRows(sum(rows.count for rows, _ in derived), blocks, []))
+    yield KeyRows(panel_key(), PreparedRows(sum(rows.count for rows, _ in derived), blocks, []))
     return Outcome(sources={source for _, named in derived for source in named})
 
 
@@ -120,7 +109,7 @@ def _observed(panel: Panel, observed: Iterable[Observation], sources: set[str]) 
         yield observation
 
 
-def _filtered_rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
+def _filtered_rows(panel: Panel, context: BuildContext, releases: None) -> Building:
     by_key: defaultdict[str, list[Entry]] = defaultdict(list)
     sources: set[str] = set()
     for row, day, seen_from, *_ in _observed(panel, panel.observe(context), sources):

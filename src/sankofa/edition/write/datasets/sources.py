@@ -19,7 +19,6 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     NEVER,
     Building,
-    Built,
     Counted,
     CoverageTally,
     KeyRows,
@@ -72,10 +71,10 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
 
 
 @dataset(keys.SOURCES, SourceRow, needs=(keys.COVERAGE,))
-def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[KeyRows]:
+def sources(context: BuildContext, coverage: CoverageTally) -> Iterator[KeyRows]:
     counted: defaultdict[str, Counted] = defaultdict(Counted)
     countries: defaultdict[str, set[str]] = defaultdict(set)
-    for key, counts in coverage.result.rows():
+    for key, counts in coverage.rows():
         if not counts.count:
             continue
         counted[key.source_id].merge(counts)
@@ -108,7 +107,7 @@ def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[K
 
 
 @dataset(keys.COVERAGE_DAYS, None, needs=(keys.COVERAGE,))
-def coverage_days(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[KeyRows]:
+def coverage_days(context: BuildContext, coverage: CoverageTally) -> Iterator[KeyRows]:
     """In the order of coverage, then the sources of identifiers."""
     records: defaultdict[str, Counted] = defaultdict(Counted)
     for some in context.counts:
@@ -118,7 +117,7 @@ def coverage_days(context: BuildContext, coverage: Built[CoverageTally]) -> Iter
     identified = [
         (TallyKey("", "", source_id, "records"), records[source_id]) for source_id in sorted(records)
     ]
-    keyed = [*coverage.result.rows(), *identified]
+    keyed = [*coverage.rows(), *identified]
     known = [KnownCounts(*key, pack_steps(_steps(counted))) for key, counted in keyed if counted.days]
     yield KeyRows("", [Entry(write_known_counts(known))])
 

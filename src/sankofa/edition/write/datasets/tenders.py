@@ -46,7 +46,7 @@ from sankofa.edition.format.flag_steps import (
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.visibility import DayRowsWriter
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Built, Input, KeyRows, Outcome, dataset, provenance
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, dataset, provenance
 from sankofa.edition.write.tables import (
     TableRows,
     country_entity,
@@ -85,7 +85,7 @@ def releases(context: BuildContext) -> Iterator[KeyRows]:
 
 
 @dataset("tender_day", None, needs=(keys.TENDERS,), reads=())
-def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def days(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         day_rows = DayRowsWriter()
         for tender in context.tenders.of(country):
@@ -94,7 +94,7 @@ def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
 
 
 @dataset("tender_word", None, needs=(keys.TENDERS,), reads=(), partitioned=True)
-def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def words(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         for number, tender in enumerate(context.tenders.of(country)):
@@ -107,7 +107,7 @@ def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
 
 
 @dataset(keys.PROCESSES, None, needs=(keys.TENDERS,), reads=())
-def ocid_lists(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def ocid_lists(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         for number, tender in enumerate(context.tenders.of(country)):
@@ -118,7 +118,7 @@ def ocid_lists(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows
 
 
 @dataset(keys.TENDER_FILTERS, None, needs=(keys.TENDERS,), reads=(), partitioned=True)
-def filters(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def filters(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     aliases = {entity.service_id: entity.aliases for entity in context.entities if entity.aliases}
     for country in context.tenders.countries:
         lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -290,7 +290,7 @@ class _Sightings:
 
 
 @dataset("tender_party", TenderPartyRow, needs=(keys.TENDERS,), reads=())
-def parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def parties(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     sightings: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
     for country in context.tenders.countries:
         for tender in context.tenders.of(country):
@@ -353,13 +353,13 @@ _index: Final = partial(dataset, row=None, needs=(keys.TENDERS,), reads=(), part
 
 
 @dataset(keys.PROCESS_FACTS, None, needs=(keys.TENDERS,), reads=())
-def process_facts(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def process_facts(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         yield KeyRows(country, (Entry(process) for process in context.flags.processes(country)))
 
 
 @_index(FLAG_DAYS)
-def flag_days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def flag_days(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         stored = context.flags.read(country, "days")
         yield KeyRows(country, (Entry(limits, first, until) for first, until, limits in stored))
@@ -369,14 +369,14 @@ def flag_days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]
 
 
 @_index(FLAGS, pack=partial(pack, rows_per_block=FLAGS_PER_BLOCK))
-def flags(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def flags(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         stored = context.flags.read(country, "flags")
         yield KeyRows(country, (Entry(record, first, until) for first, until, record in stored))
 
 
 @_index(FLAG_PARTIES)
-def flag_parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def flag_parties(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         stored = context.flags.read(country, "parties")
         for key, record in sorted((flag_party_key(country, party), record) for party, record in stored):
@@ -384,7 +384,7 @@ def flag_parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRo
 
 
 @_index(FLAG_FILTERS)
-def flag_filters(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+def flag_filters(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         stored = context.flags.read(country, "filters")
         for key, triples in sorted(
@@ -399,7 +399,7 @@ _LATEST: Final = int(Mode.LATEST)
 @dataset(
     keys.FACTS, FactRow, partial(pack, rows_per_block=keys.FACTS_PER_BLOCK), needs=(keys.TENDERS,), reads=()
 )
-def facts(context: BuildContext, releases: Built[None]) -> Building:
+def facts(context: BuildContext, releases: None) -> Building:
     """Returns the days of the facts of each country."""
     days: list[KeyRows] = []
     for alpha2 in context.tenders.countries:
@@ -412,8 +412,8 @@ def facts(context: BuildContext, releases: Built[None]) -> Building:
 
 
 @dataset(keys.FACT_DAYS, None, needs=(keys.FACTS,), reads=())
-def fact_days(context: BuildContext, facts: Built[list[KeyRows]]) -> Iterator[KeyRows]:
-    yield from facts.result
+def fact_days(context: BuildContext, facts: list[KeyRows]) -> Iterator[KeyRows]:
+    yield from facts
 
 
 def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> Iterator[Entry]:
