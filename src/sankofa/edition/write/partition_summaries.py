@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from hashlib import sha256
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -23,7 +23,7 @@ from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.format.row_blocks import row_ends
 from sankofa.edition.write.dataset import NEVER, Counted, PreparedRows
 from sankofa.edition.write.derived_parts import Issuers, issuer_part
-from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, ScreenData, Shown, coverage_steps
+from sankofa.edition.write.metric_rows import METRICS, CoverageSteps, ScreenData, coverage_steps
 from sankofa.edition.write.reuse import Partition, sum_of_digests
 from sankofa.engines.record_file import PackedRecord, RecordFile, pack_record
 from sankofa.ledger.entities import NEVER as NO_END
@@ -37,7 +37,7 @@ NOWHERE: Final = "?"
 _write_changes = msgspec.msgpack.Encoder().encode
 
 
-class MetricValues(msgspec.Struct, frozen=True, array_like=True):
+class MetricValues(NamedTuple):
     """The values of one metric by column, in the order of the issuers."""
 
     sizes: "array[float]"
@@ -56,13 +56,9 @@ class MetricValues(msgspec.Struct, frozen=True, array_like=True):
     """1 for each value that `basis=current` serves, else 0."""
 
 
-_TYPES: Final = "iiIIIIIiB"
-"""Types of the columns of `MetricValues` after the first."""
-
-
-def no_values() -> MetricValues:
-    sizes: array[float] = array("d")
-    return MetricValues(sizes, *(array(code) for code in _TYPES))
+def metric_values(columns: Sequence[Any] = ((),) * len(MetricValues._fields)) -> MetricValues:
+    """The values in these columns, each of numbers or of bytes."""
+    return MetricValues(*(array(code, column) for code, column in zip("diiIIIIIiB", columns, strict=True)))
 
 
 class ScreenSegment(msgspec.Struct, frozen=True, array_like=True):
@@ -72,85 +68,62 @@ class ScreenSegment(msgspec.Struct, frozen=True, array_like=True):
     countries: list[str]
     columns: list[list[bytes]]
     """The `MetricValues` of each metric."""
-    changes: list[bytes]
-    """For each metric an encoded list: number of a country, day, state, change in the number of issuers."""
-    known_changes: list[bytes]
-    """The same for `basis=as_known`."""
+    changes: list[tuple[bytes, bytes]]
+    """For each metric an encoded list for `basis=current` and one for `basis=as_known`: number of a country,
+    day, state, change in the number of issuers."""
     years: list[int]
     """Years in which anything changes."""
 
 
-class SegmentBuilder:
-    """Collects a segment, issuer by issuer, in order of service_id."""
+_Changes = Counter[tuple[int, int, int]]
 
-    def __init__(self) -> None:
-        self._issuers: list[str] = []
-        self._countries: dict[str, int] = {}
-        self._columns = [no_values() for _ in slugs()]
-        self._changes: list[Counter[tuple[int, int, int]]] = [Counter() for _ in slugs()]
-        self._known_changes: list[Counter[tuple[int, int, int]]] = [Counter() for _ in slugs()]
 
-    def add(
-        self,
-        service_id: str,
-        locations: Sequence[DatedLocation],
-        own: ScreenData,
-        row_ends: Sequence[Sequence[int]],
-    ) -> None:
-        """`row_ends` has the ends of the rows of each block of the issuer, `locations` its country over time.
+def _screen_segment(
+    issuers: Iterable[tuple[str, Sequence[DatedLocation], PreparedRows, ScreenData]],
+) -> ScreenSegment:
+    """The segment of issuers in order of service_id, each with its country over time.
 
-        A value is in a country's screen on the days on which the issuer was in that country.
-        """
-        issuer = len(self._issuers)
-        self._issuers.append(service_id)
-        spells = [
-            (self._countries.setdefault(country or NOWHERE, len(self._countries)), first, until)
-            for country, first, until in country_spells(locations)
+    A value is in a country's screen on the days on which the issuer was in that country.
+    """
+    names: list[str] = []
+    countries: dict[str, int] = {}
+    values: list[list[tuple[float, ...]]] = [[] for _ in slugs()]
+    changes: list[tuple[_Changes, _Changes]] = [(Counter(), Counter()) for _ in slugs()]
+    for service_id, locations, rows, own in issuers:
+        row_ranges = [
+            (number, begin, end)
+            for number, ends in enumerate(row_ends(block.plain) for block in rows.blocks)
+            for begin, end in zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True)
         ]
-        blocks = [block for block, ends in enumerate(row_ends) for _ in ends]
-        begins = [begin for ends in row_ends for begin in (0, *(end + 1 for end in ends[:-1]))]
-        row_end = [end for ends in row_ends for end in ends]
-        first = 0
-        for metric, count in sorted(Counter(own.metrics).items()):  # the rows are ordered by metric
-            column, end = self._columns[metric], first + count
-            firsts, untils = (array("i", days[4 * first : 4 * end]) for days in (own.firsts, own.untils))
-            for number, since, until in spells:
-                alone = len(spells) == 1
-                overlapping = [n for n in range(count) if alone or (firsts[n] < until and untils[n] > since)]
-                at = [first + n for n in overlapping]
-                column.sizes.extend(memoryview(own.sizes).cast("d")[n] for n in at)
-                column.firsts.extend(max(firsts[n], since) for n in overlapping)
-                column.untils.extend(min(untils[n], until) for n in overlapping)
-                column.countries.extend((number,) * len(overlapping))
-                column.issuers.extend((issuer,) * len(overlapping))
-                column.blocks.extend(blocks[n] for n in at)
-                column.begins.extend(begins[n] for n in at)
-                column.ends.extend(row_end[n] for n in at)
-                column.years.extend(memoryview(own.ends).cast("i")[n] for n in at)
-                column.current.extend(own.current[n] for n in at)
-            first = end
-        for spell in spells:
-            _count(self._changes, spell, own.stretches())
-            _count(self._known_changes, spell, own.stretches(known=True))
+        days = [array("i", column) for column in (own.firsts, own.untils, own.ends)]
+        listed = list(zip(own.metrics, array("d", own.sizes), *days, own.current, row_ranges, strict=True))
+        for name, since, end in country_spells(locations):
+            country = countries.setdefault(name or NOWHERE, len(countries))
+            for metric, size, first, until, year, current, row_range in listed:
+                if first < end and until > since:
+                    valid = max(first, since), min(until, end)
+                    values[metric].append((size, *valid, country, len(names), *row_range, year, current))
+            for basis in (0, 1):
+                for metric, first, until, state in own.stretches(known=bool(basis)):
+                    if first < end and until > since:
+                        changes[metric][basis][country, max(first, since), state] += 1
+                        if min(until, end) < FOREVER:
+                            changes[metric][basis][country, min(until, end), state] -= 1
+        names.append(service_id)
+    columns = [metric_values([*zip(*own, strict=True)]) if own else metric_values() for own in values]
+    # Also years in which one value follows another without a change of state.
+    changed = {day for by_basis in changes for own in by_basis for _, day, _ in own if 0 < day < FOREVER}
+    return ScreenSegment(
+        names,
+        list(countries),
+        [[column.tobytes() for column in own] for own in columns],
+        [(_sorted_changes(current), _sorted_changes(known)) for current, known in changes],
+        sorted({date.fromordinal(day).year for day in changed.union(*(own.firsts for own in columns))}),
+    )
 
-    def segment(self) -> ScreenSegment:
-        return ScreenSegment(
-            self._issuers,
-            list(self._countries),
-            [[column.tobytes() for column in msgspec.structs.astuple(own)] for own in self._columns],
-            [_write_changes(sorted((*key, step) for key, step in own.items())) for own in self._changes],
-            [
-                _write_changes(sorted((*key, step) for key, step in own.items()))
-                for own in self._known_changes
-            ],
-            self._years(),
-        )
 
-    def _years(self) -> list[int]:
-        """Also years in which one value follows another without a change of state."""
-        every = chain(self._changes, self._known_changes)
-        days = {day for own in every for _, day, _ in own if 0 < day < FOREVER}
-        return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
+def _sorted_changes(changes: _Changes) -> bytes:
+    return _write_changes(sorted((*key, step) for key, step in changes.items()))
 
 
 def country_spells(locations: Sequence[DatedLocation]) -> Iterator[tuple[str, int, int]]:
@@ -160,19 +133,6 @@ def country_spells(locations: Sequence[DatedLocation]) -> Iterator[tuple[str, in
     for country, same in groupby(spells, key=itemgetter(0)):
         days = list(same)
         yield country, days[0][1], days[-1][2]
-
-
-def _count(
-    by_metric: list[Counter[tuple[int, int, int]]], spell: tuple[int, int, int], states: Iterable[Shown]
-) -> None:
-    """Add the states of an issuer, on the days when it was in a country, to the changes of each metric."""
-    country, since, end = spell
-    for metric, first, until, state in states:
-        if first < end and until > since:
-            changes = by_metric[metric]
-            changes[country, max(first, since), state] += 1
-            if min(until, end) < FOREVER:
-                changes[country, min(until, end), state] -= 1
 
 
 FACT_COUNTS: Final = "fact-counts"
@@ -215,22 +175,12 @@ def _counted(issuer: Issuer) -> bytes:
     return _write_changes({source_id: by_source[source_id] for source_id in sorted(by_source)})
 
 
-def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, FactTotals]:
-    part = issuers.part(FACT_COUNTS, entity.service_id)
-    return _read_counts_of_issuer(part) if part else {}
-
-
 @issuer_part(HOLDINGS)
 def _fact_counts(issuer: Issuer) -> bytes:
     counts = HeldFacts()
     for facts in issuer.held:
         counts.add(count_facts(facts, issuer.captures))
     return _write_counts(counts)
-
-
-def issuer_holdings(issuers: Issuers, entity: Entity) -> HeldFacts:
-    part = issuers.part(HOLDINGS, entity.service_id)
-    return _read_holdings(part) if part else HeldFacts()
 
 
 _COUNTS: Final = "counts"
@@ -297,18 +247,16 @@ class PartitionSummaries:
                 yield partition.first, key, pack_record(self._summary(partition.among(self._entities)))
 
     def _summary(self, entities: Sequence[Entity]) -> dict[str, bytes]:
-        screen = SegmentBuilder()
-        screen_data: list[ScreenData] = []
-        for entity in entities:
-            if part := self._issuers.part(METRICS, entity.service_id):
-                rows, own = _read_metrics(part)
-                screen_data.append(own)
-                placed = dated_locations(entity, self._captures) or [
-                    DatedLocation("", entity.country or "", ())
-                ]
-                screen.add(entity.service_id, placed, own, [row_ends(block.plain) for block in rows.blocks])
-        counts = self._counted(entities, coverage_steps(screen_data))
-        return {_COUNTS: _write(counts), _SCREEN: _write(screen.segment())}
+        issuers = [
+            (entity.service_id, self._locations(entity), *_read_metrics(part))
+            for entity in entities
+            if (part := self._issuers.part(METRICS, entity.service_id))
+        ]
+        counts = self._counted(entities, coverage_steps(own for *_, own in issuers))
+        return {_COUNTS: _write(counts), _SCREEN: _write(_screen_segment(issuers))}
+
+    def _locations(self, entity: Entity) -> Sequence[DatedLocation]:
+        return dated_locations(entity, self._captures) or [DatedLocation("", entity.country or "", ())]
 
     def _counted(self, entities: Sequence[Entity], coverage: CoverageSteps) -> PartitionCounts:
         totals: defaultdict[tuple[str, str], FactTotals] = defaultdict(FactTotals)
@@ -317,15 +265,21 @@ class PartitionSummaries:
         known: defaultdict[tuple[str, str], Counted] = defaultdict(Counted)
         records: defaultdict[str, Counter[int]] = defaultdict(Counter)
         issuers = [one for one in entities if self._issuers.key(one.service_id)]
+        first_figures: dict[str, list[int]] = {}
         for entity in issuers:
-            facts.add(issuer_holdings(self._issuers, entity))
-            for source_id, own in issuer_counts(self._issuers, entity).items():
-                totals[source_id, entity.country or ""].add_issuers(own)
-                self._add_known(known, source_id, entity, own)
+            if part := self._issuers.part(HOLDINGS, entity.service_id):
+                facts.add(_read_holdings(part))
+            if part := self._issuers.part(FACT_COUNTS, entity.service_id):
+                by_source = _read_counts_of_issuer(part)
+                first_figures[entity.service_id] = [min(own.days) for own in by_source.values()]
+                for source_id, own in by_source.items():
+                    totals[source_id, entity.country or ""].add_issuers(own)
+                    self._add_known(known, source_id, entity, own)
         for entity in entities:
             first = dict(first_records(entity, self._captures))
-            figures = [min(own.days) for own in issuer_counts(self._issuers, entity).values()]
-            since = min((*filter(None, (*first.values(), *figures)), self._captured_on(entity)))
+            captured = ordinal(self._captures[entity.first_capture].day)
+            figures = first_figures.get(entity.service_id, ())
+            since = min((*filter(None, (*first.values(), *figures)), captured))
             for source_id, day in first.items():
                 records[source_id][max(day, since)] += 1
             for statement in entity.statements:
@@ -349,15 +303,11 @@ class PartitionSummaries:
             sum_of_digests(_digest(self._claims(entity)) for entity in entities),
         )
 
-    def _captured_on(self, entity: Entity) -> int:
-        return ordinal(self._captures[entity.first_capture].day)
-
     def _add_known(
         self, known: dict[tuple[str, str], Counted], source_id: str, entity: Entity, own: FactTotals
     ) -> None:
         """Count the facts of an issuer in its country of the day they became known."""
-        placed = dated_locations(entity, self._captures) or [DatedLocation("", entity.country or "", ())]
-        for country, since, until in country_spells(placed):
+        for country, since, until in country_spells(self._locations(entity)):
             days = {day: one for day, one in own.days.items() if since <= day < until}
             if days:
                 known[source_id, country].become_known(days)

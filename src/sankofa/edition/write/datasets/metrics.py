@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
+from typing import Any
 
 import msgspec
 
@@ -35,7 +36,7 @@ from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, KeyRows, Outcome, PreparedRows, dataset, prepare
 from sankofa.edition.write.derived_parts import issuer_part
 from sankofa.edition.write.metric_rows import METRICS, ScreenData, metric_rows, screen_data
-from sankofa.edition.write.partition_summaries import NOWHERE, MetricValues, ScreenSegment, no_values
+from sankofa.edition.write.partition_summaries import NOWHERE, MetricValues, ScreenSegment, metric_values
 from sankofa.ledger.entities import Entity
 from sankofa.model.rows import REASONS, MetricsRow, State
 
@@ -48,7 +49,7 @@ class ScreenIndex:
     """Orders the metrics of every issuer by size: builds the pages of the screen index from all segments."""
 
     def __init__(self) -> None:
-        self._columns = [no_values() for _ in slugs()]
+        self._columns = [metric_values() for _ in slugs()]
         self._changes: list[list[tuple[list[str], tuple[bytes, bytes]]]] = [[] for _ in slugs()]
         """For each metric, the countries of every segment and its changes for each basis."""
         self._countries: dict[str, int] = {}
@@ -56,23 +57,20 @@ class ScreenIndex:
 
     def add(self, segment: ScreenSegment, first_blocks: Mapping[str, int]) -> None:
         """`first_blocks` has the address of the first block of each service_id."""
-        for country in segment.countries:
-            self._countries.setdefault(country, len(self._countries))
-        countries = [self._countries[country] for country in segment.countries]
+        countries = [self._countries.setdefault(name, len(self._countries)) for name in segment.countries]
         firsts = [first_blocks[service_id] for service_id in segment.issuers]
         for column, stored in zip(self._columns, segment.columns, strict=True):
-            own = no_values()
-            for part, content in zip(msgspec.structs.astuple(own), stored, strict=True):
-                part.frombytes(content)
-            for name in ("sizes", "firsts", "untils", "begins", "ends", "years", "current"):
-                getattr(column, name).extend(getattr(own, name))
-            column.countries.extend([countries[number] for number in own.countries])
-            column.blocks.extend(
-                [firsts[issuer] + block for issuer, block in zip(own.issuers, own.blocks, strict=True)]
+            own = metric_values(stored)
+            blocks = [firsts[issuer] + block for issuer, block in zip(own.issuers, own.blocks, strict=True)]
+            own = own._replace(
+                countries=array("I", [countries[number] for number in own.countries]),
+                blocks=array("I", blocks),
             )
-        by_metric = zip(self._changes, segment.changes, segment.known_changes, strict=True)
-        for changes, current, known in by_metric:
-            changes.append((segment.countries, (current, known)))
+            whole: array[Any]
+            for whole, part in zip(column, own, strict=True):
+                whole.extend(part)
+        for changes, by_basis in zip(self._changes, segment.changes, strict=True):
+            changes.append((segment.countries, by_basis))
         self._years.update(segment.years)
 
     @cached_property
