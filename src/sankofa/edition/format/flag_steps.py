@@ -122,7 +122,8 @@ class PartyStep(NamedTuple):
     until: int
 
 
-Steps = Sequence[ProcessStep | TendererStep | PartyStep | PairStep]
+Step = ProcessStep | TendererStep | PartyStep | PairStep
+Steps = Sequence[Step]
 _process_steps: Final = msgspec.msgpack.Decoder(list[ProcessStep]).decode
 _tenderer_steps: Final = msgspec.msgpack.Decoder(list[TendererStep]).decode
 _party_steps: Final = msgspec.msgpack.Decoder(list[PartyStep]).decode
@@ -160,47 +161,33 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
 
         `limits` has the groups of `groups_on`.
         """
-        known = [one for one in steps if visible(one.first, one.until, day)]
-        if self.indicator in BOUNDS:
-            return [
-                one
-                for one in known
-                if isinstance(one, ProcessStep) and limits.stands_out(self.indicator, one.group, one.value)
-            ]
-        if self.indicator in PAIRS:
-            return [
-                one
-                for one in known
-                if isinstance(one, PairStep) and limits.pair_stands_out(self.indicator, one)
-            ]
-        test = _BY_PRICE.get(self.indicator)
-        if self.subject_type == PROCESS:
-            return [
-                one
-                for one in known
-                if isinstance(one, ProcessStep)
-                and one.currency in ("", limits.currency)
-                and (test is None or test(limits, one.value))
-            ]
-        if test is None:
-            return known
-        return [
-            one
-            for one in known
-            if isinstance(one, TendererStep) and one.currency == limits.currency and test(limits, one.ratio)
-        ]
+        return [one for one in steps if visible(one.first, one.until, day) and self._stands_out(one, limits)]
+
+    def _stands_out(self, step: Step, limits: Thresholds) -> bool:
+        if isinstance(step, PairStep):
+            return limits.pair_stands_out(self.indicator, step)
+        if isinstance(step, ProcessStep) and self.indicator in BOUNDS:
+            return limits.stands_out(self.indicator, step.group, step.value)
+        by_price = _BY_PRICE.get(self.indicator)
+        if isinstance(step, ProcessStep):
+            has_currency = step.currency in ("", limits.currency)
+            return has_currency and (by_price is None or by_price(limits, step.value))
+        if by_price is None or isinstance(step, PartyStep):
+            return True
+        return step.currency == limits.currency and by_price(limits, step.ratio)
 
     def flag(self, steps: Steps, day: int, limits: Thresholds, party: "PartyRecord | None") -> Flag | None:
         """The flag on a day, of a party by its record; None if it does not stand out after all."""
         first = steps[0]
         if isinstance(first, ProcessStep):
             inputs: dict[str, Any] = dict(_raws(first.inputs))
-            if self.indicator in BOUNDS:
-                return Flag(self._outlier(limits, first, inputs), FlagSubject(first.name, None, first.source))
             finding = Reading(
                 self.indicator, PROCESS, self.subject, True, first.value, first.threshold, inputs
             )
-            if self.indicator in _BY_PRICE and limits.prices is not None:
+            if self.indicator in BOUNDS:
+                own = Measured(first.group, first.value, inputs)
+                finding = limits.compared(self.indicator, self.subject, own)
+            elif self.indicator in _BY_PRICE and limits.prices is not None:
                 finding = replace(
                     finding, threshold=self._fence(limits), inputs=inputs | limits.prices.inputs
                 )
@@ -218,9 +205,6 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
         else:
             finding = self._compared(limits, party.inputs_on(day))
         return Flag(finding, party.subject_on(day)) if finding.flagged else None
-
-    def _outlier(self, limits: Thresholds, step: ProcessStep, inputs: dict[str, Any]) -> Reading:
-        return limits.compared(self.indicator, self.subject, Measured(step.group, step.value, inputs))
 
     def _fence(self, limits: Thresholds) -> float | None:
         prices = limits.prices

@@ -285,7 +285,7 @@ class FlagSweep:
         limits, computed = self._limits(days, compared)
         self._flag_prices(days, limits)
         standing: dict[FlagKey, Sequence[PartyStep | PairStep]] = {
-            **dict(standing_out(days, limits, compared)),
+            **standing_out(days, limits, compared, self._fewest),
             **standing_pairs,
         }
         entered, shares, classes = compared
@@ -305,25 +305,15 @@ class FlagSweep:
         buyers = {key: _with_buyers(steps) for key, steps in standing_pairs.items()}
         named = {subject for _, kind, subject in keys if kind != PROCESS}
         self._name(parties, named.union(buyer for own in buyers.values() for _, buyer in own))
-        records = [(key, self._steps(key, standing)) for key in keys]
+        records = [self._record(key, standing) for key in keys]
         filters = self._filters(keys, parties, buyers)
         untils = [*days[1:], FOREVER]
         return FlagSteps(
             [(first, until, encode(one)) for first, until, one in zip(days, untils, limits, strict=True)],
-            [
-                (min(own[::2]), max(own[1::2]), encode(FlagRecord(*key, steps)))
-                for key, (own, steps) in records
-            ],
+            [(first, until, encode(record)) for first, until, record in records],
             [(party, encode(record)) for party, record in parties.items()],
             [(field, text, triples.tobytes()) for (field, text), triples in sorted(filters.items())],
-            quarters(
-                days,
-                limits,
-                computed,
-                [(min(own[::2]), max(own[1::2]), FlagRecord(*key, steps)) for key, (own, steps) in records],
-                parties,
-                groups,
-            ),
+            quarters(days, limits, computed, records, parties, groups),
             [
                 (key, [(first, until, encode(fences)) for first, until, fences in one.rows])
                 for key, one in sorted(groups.items())
@@ -417,15 +407,17 @@ class FlagSweep:
                     standing[indicator, TENDERER, party] += beyond
         return by_party, standing
 
-    def _steps(
+    def _record(
         self, key: FlagKey, standing: Mapping[FlagKey, Sequence[PartyStep | PairStep]]
-    ) -> tuple[Sequence[int], msgspec.Raw]:
-        """The days of the steps of a record, and the steps."""
+    ) -> tuple[int, int, FlagRecord]:
+        """The record of a subject, and the days [first, until) of its steps."""
         if key in standing:
-            steps = standing[key]
-            return [day for one in steps for day in (one.first, one.until)], msgspec.Raw(encode(steps))
-        own = self._flagged[key]
-        return own.days, msgspec.Raw(encode(own.steps))
+            steps: Sequence[Any] = standing[key]
+            firsts, untils = [one.first for one in steps], [one.until for one in steps]
+        else:
+            own = self._flagged[key]
+            steps, firsts, untils = own.steps, own.days[::2].tolist(), own.days[1::2].tolist()
+        return min(firsts), max(untils), FlagRecord(*key, msgspec.Raw(encode(steps)))
 
     def _name(self, parties: dict[str, PartyRecord], flagged: set[str]) -> None:
         """Add names to the parties that stand out on some day, with the newest release of each name."""

@@ -6,8 +6,9 @@ The values of each indicator come and go on known days, and their quartiles are 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from heapq import heappop, heappush
 from itertools import accumulate
 from math import inf, nextafter
@@ -16,9 +17,9 @@ from typing import Final, NamedTuple, overload
 from msgspec.structs import replace
 
 from sankofa.derive.signals.tenders import quarter, quarter_number
-from sankofa.edition.format.flag_steps import NO_PARTY, FlagRecord, PartyRecord, PartyStep
+from sankofa.edition.format.flag_steps import BY_PARTY, NO_PARTY, FlagRecord, PartyRecord, PartyStep
 from sankofa.model.days import FOREVER
-from sankofa.model.ocds.guide_outliers import SHARES, Bound
+from sankofa.model.ocds.guide_outliers import Bound
 from sankofa.model.ocds.process_facts import MOST_LISTED, PROCESS, TENDERER
 from sankofa.model.ocds.red_flags import FEWEST_BIDS, TOP, Fences, FlagCounts, Thresholds, quantile, share_key
 
@@ -152,11 +153,6 @@ def _spans(triples: list[int]) -> Iterator[tuple[int, int, int, int]]:
     yield from zip(triples[::3], [*triples[3::3], FOREVER], triples[1::3], triples[2::3], strict=True)
 
 
-def _class_spans(steps: ClassSteps) -> Iterator[tuple[int, int, int, int]]:
-    """The days [first, until) of each step, the number of processes and that of classifications."""
-    yield from _spans([number for one in steps for number in one[:3]])
-
-
 class Compared(NamedTuple):
     """The compared values of parties on all days."""
 
@@ -164,53 +160,63 @@ class Compared(NamedTuple):
     shares: dict[FlagKey, Triples]
     classes: dict[str, ClassSteps]
 
+    def spans(self, fewest: int) -> Iterator[tuple[str, FlagKey, list[tuple[int, int, float]]]]:
+        """By population and subject, the values with their days. `fewest`: processes that R048 needs."""
+        for party, triples in self.entered.items():
+            shares = [(a, b, won / count) for a, b, won, count in _spans(triples) if count]
+            yield "R025", ("R025", TENDERER, party), shares
+        for key, triples in self.shares.items():
+            yield (
+                share_key(*key[:2]),
+                key,
+                [(a, b, part / whole) for a, b, part, whole in _spans(triples) if whole >= FEWEST_BIDS],
+            )
+        for party, steps in self.classes.items():
+            spans = _spans([number for one in steps for number in one[:3]])
+            numbers = [
+                (first, until, float(kinds)) for first, until, count, kinds in spans if count >= fewest
+            ]
+            yield "R048", ("R048", TENDERER, party), numbers
+
 
 class DayLimits:
     """The thresholds on consecutive days."""
 
     def __init__(self, compared: Compared, prices: dict[str, DayValues], fewest: int) -> None:
         """`prices` has the ratios of R024 and R058 by currency."""
-        shares, numbers, variety = DayValues(), DayValues(), DayValues()
-        ratios: defaultdict[str, DayValues] = defaultdict(DayValues)
+        values = {"R025": DayValues(), "R048": DayValues()}
+        for population, _, spans in compared.spans(fewest):
+            own = values.setdefault(population, DayValues())
+            for span in spans:
+                own.add(*span)
+        numbers = DayValues()
         for steps in compared.entered.values():
-            for first, until, won, number in _spans(steps):
+            for first, until, _, number in _spans(steps):
                 if number:
-                    shares.add(first, until, won / number)
                     numbers.add(first, until, number)
-        for (indicator, kind, _), steps in compared.shares.items():
-            own = ratios[share_key(indicator, kind)]
-            for first, until, part, whole in _spans(steps):
-                if whole >= FEWEST_BIDS:
-                    own.add(first, until, part / whole)
-        for listed in compared.classes.values():
-            for first, until, count, number in _class_spans(listed):
-                if count >= fewest:
-                    variety.add(first, until, number)
         self._fewest = fewest
-        self._shares, self._variety, self._numbers = (
-            _Quartiles(shares),
-            _Quartiles(variety),
-            _Ordered(numbers),
-        )
-        self._ratios = {key: _Quartiles(values) for key, values in sorted(ratios.items())}
-        self._prices = {currency: _Quartiles(values) for currency, values in prices.items()}
+        self._numbers = _Ordered(numbers)
+        self._parties = {key: _Quartiles(own) for key, own in sorted(values.items())}
+        self._prices = {currency: _Quartiles(own) for currency, own in prices.items()}
         self._top = 0.0
 
     def on(self, day: int, population: int, currency: str | None, crowded: int) -> Thresholds:
         """The thresholds of the next day on which something changes."""
-        for quartiles in (self._shares, self._variety, *self._ratios.values(), *self._prices.values()):
+        for quartiles in (*self._parties.values(), *self._prices.values()):
             quartiles.advance(day)
         if self._numbers.advance(day):
             self._top = quantile(self._numbers, TOP) if self._numbers else 0.0
         prices = self._prices.get(currency or "")
+        fences = {key: quartiles.fences for key, quartiles in self._parties.items()}
+        shares, variety = fences.pop("R025"), fences.pop("R048")
         return Thresholds(
             population,
             currency,
             prices.fences if prices else None,
-            self._shares.fences,
+            shares,
             self._top,
-            {key: quartiles.fences for key, quartiles in self._ratios.items()},
-            self._variety.fences,
+            fences,
+            variety,
             self._fewest,
             crowded,
         )
@@ -218,17 +224,11 @@ class DayLimits:
     def computed(self, currency: str | None) -> dict[str, int]:
         """The number of subjects that each of these indicators is computed for on the day."""
         prices = self._prices.get(currency or "")
-        return {
-            **dict.fromkeys(("R024", "R058"), len(prices.ordered) if prices else 0),
-            "R025": len(self._numbers),
-            **{
-                indicator: sum(
-                    len(one.ordered) for key, one in self._ratios.items() if key.startswith(f"{indicator}|")
-                )
-                for indicator in SHARES
-            },
-            "R048": len(self._variety.ordered),
-        }
+        counts = dict.fromkeys(("R024", "R058"), len(prices.ordered) if prices else 0)
+        counts |= dict.fromkeys(BY_PARTY, 0)
+        for key, one in self._parties.items():
+            counts[key.partition("|")[0]] += len(one.ordered)
+        return counts
 
 
 class GroupValues(NamedTuple):
@@ -270,40 +270,32 @@ class GroupValues(NamedTuple):
 
 
 def standing_out(
-    days: list[int],
-    limits: list[Thresholds],
-    compared: Compared,
-) -> Iterator[tuple[FlagKey, list[PartyStep]]]:
+    days: list[int], limits: list[Thresholds], compared: Compared, fewest: int
+) -> dict[FlagKey, list[PartyStep]]:
     """Parties with the days between two changes of their numbers, if they stand out on some of them."""
-    fences = [one.shares for one in limits]
-    won = Least(days, [-f.lower if f and f.q1 > 0 and f.lower > 0 else inf for f in fences])
-    for tenderer, triples in compared.entered.items():
-        spans = ((a, b, -x / y) for a, b, x, y in _spans(triples) if y)
-        yield from _beyond(won, ("R025", TENDERER, tenderer), spans)
+    bounds: dict[str, Callable[[Thresholds], float]] = {
+        "R025": lambda one: -f.lower if (f := one.shares) and f.q1 > 0 and f.lower > 0 else inf,
+        "R048": lambda one: one.variety.upper if one.variety else inf,
+    }
     leasts: dict[str, Least] = {}
-    for (indicator, kind, party), triples in compared.shares.items():
-        key = share_key(indicator, kind)
-        if key not in leasts:
-            uppers = [one.party_shares[key] for one in limits]
-            leasts[key] = Least(days, [f.upper if f and f.upper > 0 else inf for f in uppers])
-        spans = ((a, b, x / y) for a, b, x, y in _spans(triples) if y >= FEWEST_BIDS)
-        yield from _beyond(leasts[key], (indicator, kind, party), spans)
-    many = Least(days, [one.variety.upper if one.variety else inf for one in limits])
-    for supplier, steps in compared.classes.items():
-        spans = ((a, b, y) for a, b, x, y in _class_spans(steps) if x >= limits[0].fewest)
-        yield from _beyond(many, ("R048", TENDERER, supplier), spans)
+    standing: dict[FlagKey, list[PartyStep]] = {}
+    for population, key, spans in compared.spans(fewest):
+        if population not in leasts:
+            bound = bounds.get(population) or partial(_upper_share, population)
+            leasts[population] = Least(days, list(map(bound, limits)))
+        steps: list[PartyStep] = []
+        for first, until, value in spans:
+            if (-value if population == "R025" else value) >= leasts[population](first, until):
+                joined = bool(steps) and steps[-1].until == first
+                steps.append(PartyStep(steps.pop().first if joined else first, until))
+        if steps:
+            standing[key] = steps
+    return standing
 
 
-def _beyond(
-    least: Least, key: FlagKey, spans: Iterable[tuple[int, int, float]]
-) -> Iterator[tuple[FlagKey, list[PartyStep]]]:
-    steps: list[PartyStep] = []
-    for first, until, value in spans:
-        if value >= least(first, until):
-            joined = bool(steps) and steps[-1].until == first
-            steps.append(PartyStep(steps.pop().first if joined else first, until))
-    if steps:
-        yield key, steps
+def _upper_share(population: str, limits: Thresholds) -> float:
+    fences = limits.party_shares[population]
+    return fences.upper if fences and fences.upper > 0 else inf
 
 
 def newest(named: "array[int]", ranks: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
-from typing import Any
 
 import msgspec
 
@@ -66,9 +65,8 @@ class ScreenIndex:
                 countries=array("I", [countries[number] for number in own.countries]),
                 blocks=array("I", blocks),
             )
-            whole: array[Any]
-            for whole, part in zip(column, own, strict=True):
-                whole.extend(part)
+            for name in MetricValues._fields:
+                getattr(column, name).extend(getattr(own, name))
         for changes, by_basis in zip(self._changes, segment.changes, strict=True):
             changes.append((segment.countries, by_basis))
         self._years.update(segment.years)
