@@ -16,7 +16,7 @@ import msgspec
 
 from sankofa.model.text import one_line, search_form
 
-LAYOUT: Final = 23
+LAYOUT: Final = 24
 """Version of the layout. A reader refuses an edition of another version."""
 
 
@@ -45,6 +45,7 @@ MACRO_FACTS: Final = "fact_macro"
 FACT_ORDER: Final = "fact_order"
 SERIES_ENTRIES: Final = "series-entry"
 SERIES_RELEASES: Final = "series-release"
+"""By series key, the releases of all its series, newest first."""
 ISSUERS: Final = "issuer"
 STATEMENTS: Final = "statement"
 FULL_YEARS: Final = "statement-years"
@@ -64,6 +65,7 @@ PROCESS_LISTS: Final = 1024
 FACTS_PER_BLOCK: Final = 128
 ENTRIES_PER_BLOCK: Final = 64
 """Rows of the series catalogue in a block."""
+RELEASES_PER_BLOCK: Final = 128
 RANGES_PER_BLOCK: Final = 512
 """Byte ranges of facts in a block of `fact_order`."""
 

@@ -1,5 +1,4 @@
-"""Encodings of macro data: columns of series, lists of columns, pages of releases, rate inputs, the order of
-facts.
+"""Encodings of macro data: columns of series, lists of columns, rate inputs, the order of facts.
 
 A column holds the rows of one series, or of one indicator in one country, newest first. Every filter of
 /v1/macro except the days selects whole columns. So rows are stored once, by column, and each combination of
@@ -28,7 +27,7 @@ import msgspec
 from sankofa.edition.format.row_blocks import Entry, Rewrite, RowSlice, cut, slices_of
 from sankofa.edition.format.visibility import first_day_of_blocks, rows_visible_on, visible
 from sankofa.engines.block_file import Block, ByteRange
-from sankofa.model.days import FOREVER, iso_day
+from sankofa.model.days import FOREVER
 
 ROWS_IN_A_BLOCK = 128
 _COLUMNS_ON_A_PAGE = 16
@@ -165,60 +164,6 @@ def list_pages(
 def pack_pages(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     """Each page of a list is a block of its own."""
     return zip(repeat(b""), (entry.row for entry in entries))
-
-
-RELEASES_ON_A_PAGE: Final = 512
-
-
-class ReleasePage(msgspec.Struct, frozen=True, array_like=True):
-    """Some days of release, newest first."""
-
-    shared: list[str]
-    """Shared JSON members of the rows of each series under the key."""
-    provenance: list[tuple[str, str]]
-    """The beginning of a row: before the location in its `source_ref`, and after it."""
-    releases: list[tuple[int, int, int, int, int, str]]
-    """Day, values added, values changed, number in `shared` and in `provenance`, location as JSON text."""
-
-
-_encode_releases = msgspec.msgpack.Encoder().encode
-_decode_releases = msgspec.msgpack.Decoder(ReleasePage).decode
-
-
-def rows_on_release_page(page: bytes | memoryview) -> Iterator[bytes]:
-    """The rows of a page as they go on the wire."""
-    decoded = _decode_releases(page)
-    for day, added, changed, shared, provenance, location in decoded.releases:
-        before, behind = decoded.provenance[provenance]
-        yield (
-            f'{before}{location}{behind}{decoded.shared[shared]},"release_date":"{iso_day(day)}",'
-            f'"added":{added},"changed":{changed}}}'
-        ).encode()
-
-
-class ListedRelease(NamedTuple):
-    """A day of release before it is placed on a page."""
-
-    day: int
-    added: int
-    changed: int
-    series: int
-    """Position of its series under the key."""
-    around: tuple[str, str]
-    """The beginning of the row: the text before and after the location."""
-    location: str
-    """As JSON text, without quotes."""
-
-
-def release_pages(shared: list[str], releases: Sequence[ListedRelease]) -> Iterator[bytes]:
-    """Releases in pages that can each be read alone."""
-    for start in range(0, len(releases), RELEASES_ON_A_PAGE):
-        numbers: dict[tuple[str, str], int] = {}
-        rows = [
-            (day, added, changed, series, numbers.setdefault(around, len(numbers)), location)
-            for day, added, changed, series, around, location in releases[start : start + RELEASES_ON_A_PAGE]
-        ]
-        yield _encode_releases(ReleasePage(shared, list(numbers), rows))
 
 
 RATE_INPUTS: Final = "rate-rate"

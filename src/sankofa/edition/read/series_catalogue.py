@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,6 +15,7 @@ from sankofa.edition.format.keys import (
     ENTITIES,
     ENTRIES_PER_BLOCK,
     MACRO_SERIES,
+    RELEASES_PER_BLOCK,
     RESTATEMENT_LISTS,
     RESTATEMENTS,
     SERIES_ENTRIES,
@@ -24,8 +24,8 @@ from sankofa.edition.format.keys import (
     key_list,
     restatement_list,
 )
-from sankofa.edition.format.macro import RELEASES_ON_A_PAGE, DayRange, rows_on_release_page
-from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
+from sankofa.edition.format.macro import DayRange
+from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey, entries_of
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
@@ -255,13 +255,13 @@ async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
 async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[bytes]:
     """The releases of a series from a number on, newest first; in a locked view, as of its day."""
     if edition.lock is None:
-        page, skip = divmod(first, RELEASES_ON_A_PAGE)
+        number, skip = divmod(first, RELEASES_PER_BLOCK)
         last = b""
     else:
-        page, skip, last = 0, 0, edition.lock.isoformat().encode()
+        number, skip, last = 0, 0, edition.lock.isoformat().encode()
     yield_points = YieldPoints(1)
-    while blocks := await edition.blocks(SERIES_RELEASES, series, page, 1):
-        for row in islice(rows_on_release_page(blocks[0][1]), skip, None):
+    while blocks := await edition.blocks(SERIES_RELEASES, series, number, 1):
+        for row in [entry.row for entry in entries_of(blocks[0])][skip:]:
             if last:
                 start = row.index(_RELEASED) + len(_RELEASED)
                 if row[start : start + len(last)] > last:
@@ -271,7 +271,7 @@ async def _releases(edition: Edition, series: str, first: int) -> AsyncIterator[
                     continue
             yield row
         await yield_points.step()
-        page, skip = page + 1, 0
+        number, skip = number + 1, 0
 
 
 RESTATEMENT_ORDER: Final = RowOrder(

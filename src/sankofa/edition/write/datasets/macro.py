@@ -58,7 +58,6 @@ _Summary = tuple[SeriesSummary, CatalogueEntry]
 """What other datasets need from an indicator, so that they need not read its rows."""
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(tuple[list[_IndicatorPart], list[TallyRow]]).decode
-_read_pages = msgspec.msgpack.Decoder(list[tuple[str, list[bytes]]]).decode
 _read_summaries = msgspec.msgpack.Decoder(list[_Summary]).decode
 
 
@@ -211,14 +210,6 @@ def catalogue_by_country(context: BuildContext, catalogue: list[CatalogueEntry])
             numbers[entry.country].append(number)
     for country in sorted(numbers):
         yield KeyRows(country, [Entry(numbers[country].tobytes())])
-
-
-@dataset(keys.SERIES_RELEASES, None, pack=pack_pages, reads=(Input.MACRO,))
-def releases(context: BuildContext) -> Iterator[KeyRows]:
-    """By series key."""
-    for part in context.macro.parts(keys.SERIES_RELEASES):
-        for key, pages in _read_pages(part):
-            yield KeyRows(key, map(Entry, pages))
 
 
 def _catalogue_row(entry: CatalogueEntry) -> SeriesCatalogueRow:

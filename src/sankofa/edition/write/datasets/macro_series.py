@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache, partial
-from itertools import product
+from itertools import product, starmap
 from operator import itemgetter
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -15,10 +15,15 @@ import msgspec
 
 from sankofa.derive.cross_rates import FAMILY, FREQUENCY
 from sankofa.derive.series import MacroColumn, Series, SeriesVintages
-from sankofa.edition.format.keys import MACRO_SERIES, SERIES_RELEASES, key_list, series_list
+from sankofa.edition.format.keys import (
+    MACRO_SERIES,
+    RELEASES_PER_BLOCK,
+    SERIES_RELEASES,
+    key_list,
+    series_list,
+)
 from sankofa.edition.format.macro import (
     RATE_INPUTS,
-    ListedRelease,
     RateInput,
     SeriesSummary,
     block_days,
@@ -26,12 +31,9 @@ from sankofa.edition.format.macro import (
     list_pages,
     pack_pages,
     pack_series,
-    release_pages,
-    rows_on_release_page,
     summary_of,
 )
-from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.write.checks import RowCheck
+from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
     NEVER,
@@ -45,6 +47,7 @@ from sankofa.edition.write.dataset import (
     TallyRow,
     dataset,
     packed,
+    prepare,
     row_check,
 )
 from sankofa.edition.write.derived_parts import macro_part
@@ -68,11 +71,6 @@ class ProvenanceText:
 
     def of(self, capture_id: int, document: str, location: str) -> str:
         """`location` needs no JSON escapes."""
-        before, behind = self.around(capture_id, document)
-        return f"{before}{location}{behind}"
-
-    def around(self, capture_id: int, document: str) -> tuple[str, str]:
-        """The text before the location, and after it."""
         around = self._around.get((capture_id, document))
         if around is None:
             capture = self._captures[capture_id]
@@ -80,7 +78,7 @@ class ProvenanceText:
                 f'{{"source_ref":{json_text(capture.ref("", document))[:-1]}',
                 f'","license_class":"{capture.license_class}","observed_at":"{capture.observed_at}",',
             )
-        return around
+        return f"{around[0]}{location}{around[1]}"
 
     def ref(self, capture_id: int, document: str, location: str) -> str:
         before = self._refs.get((capture_id, document))
@@ -149,6 +147,8 @@ class SeriesPart(msgspec.Struct, frozen=True, array_like=True):
 
 _write = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(tuple[list[SeriesPart], list[TallyRow]]).decode
+_read_releases = msgspec.msgpack.Decoder(list[tuple[str, PreparedRows]]).decode
+_pack_releases = partial(pack, rows_per_block=RELEASES_PER_BLOCK)
 
 
 class SeriesIndex(NamedTuple):
@@ -190,7 +190,7 @@ def series(context: BuildContext) -> Building:
 def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     provenance = ProvenanceText(columns[0].captures)
     stored: list[SeriesPart] = []
-    pages: list[tuple[str, list[bytes]]] = []
+    releases: list[tuple[str, PreparedRows]] = []
     table_rows: list[tuple[Series, list[MacroSeriesRow], list[str | None]]] = []
     tally = CoverageTally()
     for column in columns:
@@ -203,10 +203,10 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
         parts = [_part(column, one, entries, tally, is_only=len(filled) == 1) for one, entries in filled]
         stored += parts
         if parts:
-            pages.append(_release_pages(parts, provenance))
+            releases.append(_releases(parts, provenance))
     table_rows.sort(key=itemgetter(0))
     yield MACRO_SERIES, _write((stored, tally.rows()))
-    yield SERIES_RELEASES, _write(pages)
+    yield SERIES_RELEASES, _write(releases)
     rows = [row for _, every, _ in table_rows for row in every]
     days = [day for _, _, superseded in table_rows for day in superseded]
     yield SERIES_TABLE, encoded_rows(SERIES_TABLE, rows, {"superseded_at": days})
@@ -241,30 +241,26 @@ def _part(
     )
 
 
-def _release_pages(parts: list[SeriesPart], provenance: ProvenanceText) -> tuple[str, list[bytes]]:
-    """The releases of all series of a key. Every row is made once and read back."""
+def _releases(parts: list[SeriesPart], provenance: ProvenanceText) -> tuple[str, PreparedRows]:
+    """The releases of all series of a key, newest first."""
     key = parts[0].identity.series
-    shared = [
-        f'"series":"{key}","frequency":"{one.identity.frequency}","country":{json_text(one.identity.country)}'
-        for one in parts
-    ]
-    listed = [
-        ListedRelease(
-            one.day,
-            one.added,
-            one.changed,
-            number,
-            provenance.around(one.capture_id, one.document),
-            json_text(one.location)[1:-1],
+    listed = [(-one.day, number, one) for number, part in enumerate(parts) for one in part.releases]
+    entries: list[Entry] = []
+    for _, number, one in sorted(listed, key=itemgetter(0, 1)):
+        identity = parts[number].identity
+        row = (
+            f"{provenance.of(one.capture_id, one.document, json_text(one.location)[1:-1])}"
+            f'"series":"{key}","frequency":"{identity.frequency}","country":{json_text(identity.country)},'
+            f'"release_date":"{iso_day(one.day)}","added":{one.added},"changed":{one.changed}}}'
         )
-        for number, part in enumerate(parts)
-        for one in part.releases
-    ]
-    listed.sort(key=lambda release: (-release.day, release.series))
-    pages = list(release_pages(shared, listed))
-    rows = [Entry(row) for page in pages for row in rows_on_release_page(page)]
-    RowCheck(SERIES_RELEASES, SeriesReleaseRow).all(key, rows)
-    return key, pages
+        entries.append(Entry(row.encode()))
+    return key, prepare(SERIES_RELEASES, SeriesReleaseRow, key, entries, pack=_pack_releases)
+
+
+@dataset(SERIES_RELEASES, None, pack=_pack_releases, reads=(Input.MACRO,))
+def releases(context: BuildContext) -> Iterator[KeyRows]:
+    for part in context.macro.parts(SERIES_RELEASES):
+        yield from starmap(KeyRows, _read_releases(part))
 
 
 def _statistics(one: SeriesVintages) -> tuple[list[SeriesRelease], dict[int, Counted]]:
