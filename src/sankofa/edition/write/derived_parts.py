@@ -173,6 +173,12 @@ class Issuers:
         """The part of an issuer for a dataset; empty if there is none."""
         return self._cache.read(service_id, kind)
 
+    def parts(self, kind: str, entities: Iterable[Entity]) -> Iterator[tuple[Entity, bytes]]:
+        """The issuers among some organisations that have a part for a dataset, and the part."""
+        for entity in entities:
+            if part := self.part(kind, entity.service_id):
+                yield entity, part
+
     def first_figure(self, service_id: str) -> int:
         """The first day on which a figure of an issuer was known; 0 if there is none."""
         part = self.part(ISSUER_STEPS, service_id)

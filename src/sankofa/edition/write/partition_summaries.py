@@ -249,8 +249,7 @@ class PartitionSummaries:
     def _summary(self, entities: Sequence[Entity]) -> dict[str, bytes]:
         issuers = [
             (entity.service_id, self._locations(entity), *_read_metrics(part))
-            for entity in entities
-            if (part := self._issuers.part(METRICS, entity.service_id))
+            for entity, part in self._issuers.parts(METRICS, entities)
         ]
         counts = self._counted(entities, coverage_steps(own for *_, own in issuers))
         return {_COUNTS: _write(counts), _SCREEN: _write(_screen_segment(issuers))}
@@ -266,15 +265,14 @@ class PartitionSummaries:
         records: defaultdict[str, Counter[int]] = defaultdict(Counter)
         issuers = [one for one in entities if self._issuers.key(one.service_id)]
         first_figures: dict[str, list[int]] = {}
-        for entity in issuers:
-            if part := self._issuers.part(HOLDINGS, entity.service_id):
-                facts.add(_read_holdings(part))
-            if part := self._issuers.part(FACT_COUNTS, entity.service_id):
-                by_source = _read_counts_of_issuer(part)
-                first_figures[entity.service_id] = [min(own.days) for own in by_source.values()]
-                for source_id, own in by_source.items():
-                    totals[source_id, entity.country or ""].add_issuers(own)
-                    self._add_known(known, source_id, entity, own)
+        for _, part in self._issuers.parts(HOLDINGS, issuers):
+            facts.add(_read_holdings(part))
+        for entity, part in self._issuers.parts(FACT_COUNTS, issuers):
+            by_source = _read_counts_of_issuer(part)
+            first_figures[entity.service_id] = [min(own.days) for own in by_source.values()]
+            for source_id, own in by_source.items():
+                totals[source_id, entity.country or ""].add_issuers(own)
+                self._add_known(known, source_id, entity, own)
         for entity in entities:
             first = dict(first_records(entity, self._captures))
             captured = ordinal(self._captures[entity.first_capture].day)

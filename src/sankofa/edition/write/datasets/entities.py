@@ -58,45 +58,6 @@ def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
     return Outcome(sources=sources)
 
 
-class _FirstDays:
-    """The first day of each organisation, apart from tenders, and its changed rows."""
-
-    def __init__(self, context: BuildContext) -> None:
-        self.ids = bytearray()
-        self.days = array("i")
-        self.dated = array("i")
-        """Numbers of organisations whose row changed."""
-        self.renamed = array("i")
-        """Those of them whose names, country, LEI or listings changed."""
-        self.from_tenders = array("i")
-        """Numbers of organisations that only tenders name."""
-        self.states: dict[str, bytes] = {}
-        """Their rows, each with its first day and the evidence of what is not of its first record."""
-        for number, entity in enumerate(context.entities):
-            if entity.from_tenders:
-                self.from_tenders.append(number)
-            changes = list(_states(context, entity))
-            days = [ordinal(day) for day, _ in changes if day]
-            if first_figure := context.issuers.first_figure(entity.service_id):
-                days.append(first_figure)
-            self.ids += entity.service_id.encode()
-            self.days.append(min((*days, ordinal(context.captures[entity.first_capture].day))))
-            if len(changes) == 1 and len(entity.statements) < 2:  # most organisations
-                continue
-            described = [_entity_row(context, own, day) for day, own in changes]
-            rows = [
-                (ordinal(day) if day else 0, wire.encode(row), _evidence(context, own))
-                for (day, own), row in zip(changes, described, strict=True)
-            ]
-            distinct = [one for n, one in enumerate(rows) if not n or one[1:] != rows[n - 1][1:]]
-            if len(distinct) > 1 or distinct[0][2]:
-                self.dated.append(number)
-                today = _shown_elsewhere(_entity_row(context, entity))
-                if any(_shown_elsewhere(row) != today for row in described):
-                    self.renamed.append(number)
-                self.states[entity.service_id] = _write(distinct)
-
-
 def _shown_elsewhere(row: EntityRow) -> tuple[object, ...]:
     """The fields that searches use and rows of other datasets repeat."""
     return row.legal_name, row.other_names, row.country, row.lei, row.listings
@@ -112,13 +73,43 @@ def _states(context: BuildContext, entity: Entity) -> Iterator[tuple[str, Entity
 
 @dataset(keys.KNOWN, None, reads=(Input.DESCRIPTIONS, Input.ISSUERS))
 def known_days(context: BuildContext) -> Building:
-    known = _FirstDays(context)
-    yield KeyRows("dated", [Entry(known.dated.tobytes())])
-    yield KeyRows("days", [Entry(known.days.tobytes())])
-    yield KeyRows("from_tenders", [Entry(known.from_tenders.tobytes())])
-    yield KeyRows("ids", [Entry(bytes(known.ids))])
-    yield KeyRows("renamed", [Entry(known.renamed.tobytes())])
-    return Outcome(known.states)
+    """The first day of each organisation, apart from tenders, and by number: those whose row changed, those
+    of them whose names, country, LEI or listings changed, and those that only tenders name.
+
+    Returns the changed rows, each with its first day and the evidence of what is not of its first record.
+    """
+    ids = bytearray()
+    days, dated, renamed, from_tenders = (array("i") for _ in range(4))
+    changed_rows: dict[str, bytes] = {}
+    for number, entity in enumerate(context.entities):
+        if entity.from_tenders:
+            from_tenders.append(number)
+        changes = list(_states(context, entity))
+        known = [ordinal(day) for day, _ in changes if day]
+        if first_figure := context.issuers.first_figure(entity.service_id):
+            known.append(first_figure)
+        ids += entity.service_id.encode()
+        days.append(min((*known, ordinal(context.captures[entity.first_capture].day))))
+        if len(changes) == 1 and len(entity.statements) < 2:  # most organisations
+            continue
+        described = [_entity_row(context, own, day) for day, own in changes]
+        rows = [
+            (ordinal(day) if day else 0, wire.encode(row), _evidence(context, own))
+            for (day, own), row in zip(changes, described, strict=True)
+        ]
+        distinct = [one for n, one in enumerate(rows) if not n or one[1:] != rows[n - 1][1:]]
+        if len(distinct) > 1 or distinct[0][2]:
+            dated.append(number)
+            today = _shown_elsewhere(_entity_row(context, entity))
+            if any(_shown_elsewhere(row) != today for row in described):
+                renamed.append(number)
+            changed_rows[entity.service_id] = _write(distinct)
+    yield KeyRows("dated", [Entry(dated.tobytes())])
+    yield KeyRows("days", [Entry(days.tobytes())])
+    yield KeyRows("from_tenders", [Entry(from_tenders.tobytes())])
+    yield KeyRows("ids", [Entry(bytes(ids))])
+    yield KeyRows("renamed", [Entry(renamed.tobytes())])
+    return Outcome(changed_rows)
 
 
 @dataset(keys.STATES, None, needs=(keys.KNOWN,), reads=())

@@ -72,20 +72,15 @@ TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 
 @issuer_part(FUNDAMENTALS)
 def _derived_rows(issuer: Issuer) -> bytes:
-    entries = _entries(issuer)
-    also = {"provenance_id": _provenance_id}
+    entries = [entry for one in served_figures(issuer) for entry in _row_entries(*one)]
+    also = {"provenance_id": lambda row: provenance_id(source_of(row))}
     return _write(prepare(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
 
 
 @dataset(FUNDAMENTALS, FundamentalsRow, by_organisation=True)
 def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
-    for entity in some:
-        if part := context.issuers.part(FUNDAMENTALS, entity.service_id):
-            yield KeyRows(entity.service_id, _read(part), entity.aliases)
-
-
-def _entries(issuer: Issuer) -> list[Entry]:
-    return [entry for one in served_figures(issuer) for entry in _row_entries(*one)]
+    for entity, part in context.issuers.parts(FUNDAMENTALS, some):
+        yield KeyRows(entity.service_id, _read(part), entity.aliases)
 
 
 ServedFigure = tuple[FundamentalsRow, Vintage[Report], Identity]
@@ -164,10 +159,6 @@ def _row_entries(row: FundamentalsRow, vintage: Vintage[Report], identity: Ident
                 superseding_record_ref=_record_ref(identity, vintage.successor),
             )
         yield Entry(wire.encode(visible_row), sight.first, sight.until, sight.modes, TAGS[row.period_type])
-
-
-def _provenance_id(row: FundamentalsRow) -> str:
-    return provenance_id(source_of(row))
 
 
 def _record_ref(identity: Identity, report: Report) -> str:
@@ -263,9 +254,8 @@ def full_years(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRow
 
 
 def _prepared(context: BuildContext, some: Sequence[Entity], number: int) -> Iterator[KeyRows]:
-    for entity in some:
-        if part := context.issuers.part(keys.STATEMENTS, entity.service_id):
-            yield KeyRows(entity.service_id, _read_statements(part)[number], entity.aliases)
+    for entity, part in context.issuers.parts(keys.STATEMENTS, some):
+        yield KeyRows(entity.service_id, _read_statements(part)[number], entity.aliases)
 
 
 def _statement_entries(issuer: Issuer) -> list[Entry]:
@@ -338,10 +328,9 @@ def restatement(before: FundamentalsRow, after: FundamentalsRow, legal_name: str
 
 @dataset(keys.RESTATEMENTS, RestatementRow, by_organisation=True)
 def restatements(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
-    for entity in some:
-        if part := context.issuers.part(keys.RESTATEMENTS, entity.service_id):
-            entries = [entry for _, packed in _read_days(part) for entry in _unpacked(packed)]
-            yield KeyRows(entity.service_id, entries, entity.aliases)
+    for entity, part in context.issuers.parts(keys.RESTATEMENTS, some):
+        entries = [entry for _, packed in _read_days(part) for entry in _unpacked(packed)]
+        yield KeyRows(entity.service_id, entries, entity.aliases)
 
 
 @dataset(keys.RESTATEMENT_LISTS, None, reads=(Input.ORGANISATIONS,), partitioned=True, of_organisations=True)
@@ -353,9 +342,7 @@ def restatement_lists(context: BuildContext) -> Building:
     listed: defaultdict[str, defaultdict[tuple[int, str, bytes], list[_VisibleDays]]]
     listed = defaultdict(lambda: defaultdict(list))
     years: set[int] = set()
-    for entity in context.entities:
-        if not (part := context.issuers.part(keys.RESTATEMENTS, entity.service_id)):
-            continue
+    for entity, part in context.issuers.parts(keys.RESTATEMENTS, context.entities):
         spells = list(country_spells(dated_locations(entity, context.captures)))
         lists = [("", (0, FOREVER, _EVERY_MODE | AS_KNOWN))]
         if len(spells) == 1:
@@ -414,9 +401,8 @@ def _derived_company_facts(issuer: Issuer) -> bytes:
 
 @dataset(COMPANY_FACTS, None, pack=pack_pair, by_organisation=True)
 def _company_facts(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
-    for entity in some:
-        if part := context.issuers.part(COMPANY_FACTS, entity.service_id):
-            yield KeyRows(entity.service_id, _read_known(part), entity.aliases)
+    for entity, part in context.issuers.parts(COMPANY_FACTS, some):
+        yield KeyRows(entity.service_id, _read_known(part), entity.aliases)
 
 
 def _concepts(figures: Iterable[ServedFigure]) -> list[CompanyConcept]:

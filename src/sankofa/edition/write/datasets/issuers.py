@@ -114,10 +114,7 @@ def issuers(context: BuildContext) -> Building:
 
     def pages() -> Iterator[Entry]:
         page: list[tuple[bytes, list[Step]]] = []
-        for entity in ordered:
-            part = context.issuers.part(ISSUER_STEPS, entity.service_id)
-            if not part:
-                continue
+        for entity, part in context.issuers.parts(ISSUER_STEPS, ordered):
             own = read_issuer_steps(part)
             listings = _listings(entity)
             page.append((_beginning(entity, own, listings), own.steps))
@@ -257,29 +254,21 @@ class _Span(NamedTuple):
 
 @dataset(HISTORIES, None, by_organisation=True)
 def histories(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
-    for entity in some:
-        if steps := context.issuers.part(ISSUER_STEPS, entity.service_id):
-            own = read_issuer_steps(steps)
-            origins = _Origins()
-            origins.add(own.source_ref, LICENSE_CLASSES[own.steps[0].license_class], own.observed_at, "")
-            columns: dict[str, list[CellStep]] = {}
-            if part := context.issuers.part(METRICS, entity.service_id):
-                columns |= _metrics(*_read_metrics(part), origins)
-            if part := context.issuers.part(STATEMENTS, entity.service_id):
-                columns |= _line_items(_read_statements(part)[1], origins)
-            history = issuer_history(own.steps[0].day, _names(entity), origins.numbers, columns)
-            yield KeyRows(entity.service_id, [Entry(history)], entity.aliases)
+    for entity, steps in context.issuers.parts(ISSUER_STEPS, some):
+        own = read_issuer_steps(steps)
+        license_class = LICENSE_CLASSES[own.steps[0].license_class]
+        origins: _Origins = {(own.source_ref, license_class, own.observed_at, ""): 0}
+        columns: dict[str, list[CellStep]] = {}
+        if part := context.issuers.part(METRICS, entity.service_id):
+            columns |= _metrics(*_read_metrics(part), origins)
+        if part := context.issuers.part(STATEMENTS, entity.service_id):
+            columns |= _line_items(_read_statements(part)[1], origins)
+        history = issuer_history(own.steps[0].day, _names(entity), origins, columns)
+        yield KeyRows(entity.service_id, [Entry(history)], entity.aliases)
 
 
-class _Origins:
-    """Numbers the origins of an issuer's figures."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[CellOrigin, int] = {}
-
-    def add(self, *origin: str) -> int:
-        source_ref, license_class, observed_at, unit = origin
-        return self.numbers.setdefault((source_ref, license_class, observed_at, unit), len(self.numbers))
+_Origins = dict[CellOrigin, int]
+"""Numbers of the origins of an issuer's figures."""
 
 
 def _names(entity: Entity) -> bytes:
@@ -292,7 +281,8 @@ def _metrics(rows: PreparedRows, screen_data: ScreenData, origins: _Origins) -> 
     for entry in _entries(rows):
         if entry.modes & AS_KNOWN:
             value = _read_value(entry.row)
-            origin = origins.add(value.source_ref, value.license_class, value.observed_at, "")
+            key = value.source_ref, value.license_class, value.observed_at, ""
+            origin = origins.setdefault(key, len(origins))
             text = bytes(value.value).decode()
             by_number[entry.tag].append((entry.first, ordinal(value.period_end), origin, text))
     for one in screen_data.stretches(known=True):
@@ -305,7 +295,8 @@ def _line_items(rows: PreparedRows, origins: _Origins) -> dict[str, list[CellSte
     by_item: defaultdict[str, list[_Span]] = defaultdict(list)
     for entry in _entries(rows):
         figure = _read_figure(entry.row)
-        origin = origins.add(figure.source_ref, figure.license_class, figure.observed_at, figure.unit or "")
+        key = figure.source_ref, figure.license_class, figure.observed_at, figure.unit or ""
+        origin = origins.setdefault(key, len(origins))
         end, text = ordinal(figure.period_end), bytes(figure.value_reported).decode()
         by_item[figure.line_item].append(_Span(entry.first, entry.until, end, origin, text))
     return {item: list(_latest(spans)) for item, spans in by_item.items()}

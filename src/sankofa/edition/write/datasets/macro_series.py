@@ -159,18 +159,18 @@ class SeriesIndex(NamedTuple):
     days: list[KeyRows]
     """For each long series, the first day of each block."""
     catalogue: list[CatalogueEntry]
-    releases: dict[str, list[tuple[Series, list[SeriesRelease]]]]
-    """By key, the days of release of each series under it, newest first."""
+    releases: dict[Series, list[SeriesRelease]]
+    """The days of release of each series, newest first."""
     tally: CoverageTally
 
     def noted(self, part: SeriesPart) -> KeyRows:
         """Add a series; returns its rows."""
-        key, identity = part.summary.key, part.identity
+        key = part.summary.key
         self.summaries.append(part.summary)
         if part.days:
             self.days.append(KeyRows(key, [Entry(part.days)], part.aliases))
         self.catalogue.append(part.entry)
-        self.releases.setdefault(identity.series, []).append((identity, part.releases))
+        self.releases[part.identity] = part.releases
         return KeyRows(key, part.rows, part.aliases)
 
 

@@ -212,39 +212,27 @@ def _part(issuer: Issuer) -> bytes:
 
 @dataset(METRICS, MetricsRow, by_organisation=True, addressed=True)
 def metrics(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
-    for entity in some:
-        if part := context.issuers.part(METRICS, entity.service_id):
-            rows, _ = _read(part)
-            yield KeyRows(entity.service_id, rows, entity.aliases)
+    for entity, part in context.issuers.parts(METRICS, some):
+        yield KeyRows(entity.service_id, _read(part)[0], entity.aliases)
 
 
 @dataset("omitted", None, by_organisation=True)
 def omitted(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
-    for entity in some:
-        if part := context.issuers.part(METRICS, entity.service_id):
-            listed = _read(part)[1]
-            changes = {(number, first): changed for number, first, changed in listed.changes}
-            states = dict.fromkeys(listed.stretches(known=True), AS_KNOWN)
-            for one in listed.stretches():
-                states[one] = Entry(b"").modes | states.get(one, 0)
-            entries = [
-                Entry(
-                    _OMITTED_ROW
-                    % (
-                        slugs()[one.number].encode(),
-                        REASONS[State(one.state)].encode(),
-                        changes.get((one.number, one.first), b"[]") if modes != AS_KNOWN else b"[]",
-                    ),
-                    one.first,
-                    one.until,
-                    modes,
-                    one.number,
-                )
-                for one, modes in sorted(states.items())
-                if one.state != State.STANDS
-            ]
-            if entries:
-                yield KeyRows(entity.service_id, entries, entity.aliases)
+    for entity, part in context.issuers.parts(METRICS, some):
+        if entries := list(_omitted(_read(part)[1])):
+            yield KeyRows(entity.service_id, entries, entity.aliases)
+
+
+def _omitted(listed: ScreenData) -> Iterator[Entry]:
+    changes = {(number, first): changed for number, first, changed in listed.changes}
+    modes_of = dict.fromkeys(listed.stretches(known=True), AS_KNOWN)
+    for one in listed.stretches():
+        modes_of[one] = Entry(b"").modes | modes_of.get(one, 0)
+    for one, modes in sorted(modes_of.items()):
+        if one.state != State.STANDS:
+            changed = changes.get((one.number, one.first), b"[]") if modes != AS_KNOWN else b"[]"
+            row = _OMITTED_ROW % (slugs()[one.number].encode(), REASONS[State(one.state)].encode(), changed)
+            yield Entry(row, one.first, one.until, modes, one.number)
 
 
 @dataset(SCREEN, None, needs=(METRICS,), reads=(), partitioned=True, of_organisations=True)

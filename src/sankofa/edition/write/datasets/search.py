@@ -11,7 +11,7 @@ from itertools import chain, groupby
 
 import msgspec
 
-from sankofa.derive.series import FAMILY
+from sankofa.derive.series import FAMILY, Series
 from sankofa.edition.format import keys
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
@@ -168,11 +168,10 @@ def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRow
 @dataset(keys.SERIES_KNOWN, None, needs=(keys.SERIES_ENTRIES, keys.MACRO_SERIES), reads=())
 def known_entries(context: BuildContext, catalogue: _Catalogue, series: SeriesIndex) -> Iterator[KeyRows]:
     """The first day of each catalogue entry, and by its number the days of release with the oldest date."""
-    releases = {tuple(one): released for of_key in series.releases.values() for one, released in of_key}
     days = array("i")
     dated: list[KeyRows] = []
     for number, entry in enumerate(catalogue):
-        own = releases.get((entry.series, entry.series_type, entry.frequency, entry.country))
+        own = series.releases.get(Series(entry.series, entry.series_type, entry.frequency, entry.country))
         if entry.is_indicator or own is None:
             days.append(ordinal(entry.observed_at[:10]))
             continue

@@ -58,14 +58,13 @@ def _issuer_rows(panel: Panel, context: BuildContext, some: Sequence[Entity]) ->
     kind = panel_kind(panel.key)
     sources: set[str] = set()
     entries: list[Entry] = []
-    for entity in some:
-        if part := context.issuers.part(kind, entity.service_id):
-            rows, named = _read(part)
-            sources.update(named)
-            entries += [
-                Entry(row, first, until, AS_KNOWN if until < FOREVER else AS_KNOWN | Entry(b"").modes)
-                for row, first, until in rows
-            ]
+    for _, part in context.issuers.parts(kind, some):
+        rows, named = _read(part)
+        sources.update(named)
+        entries += [
+            Entry(row, first, until, AS_KNOWN if until < FOREVER else AS_KNOWN | Entry(b"").modes)
+            for row, first, until in rows
+        ]
     if entries:
         yield KeyRows(some[0].service_id, entries)
     return Outcome(sources=sources)
