@@ -28,14 +28,7 @@ from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.edition.format.keys import LAYOUT, MACRO_SERIES, key_list, series_list
-from sankofa.edition.format.macro import (
-    SeriesSummary,
-    block_days,
-    list_pages,
-    pack_pages,
-    pack_series,
-    summary_of,
-)
+from sankofa.edition.format.macro import SeriesSummary, block_days, list_pages, pack_series, summary_of
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.engines.block_file import stored_block
 from sankofa.engines.checked_file import FileStates
@@ -233,7 +226,7 @@ def _write_edition(writer: EditionWriter, series: int) -> None:
         number += 1
         columns.append(summary_of(key, examples[n % 2]))
     for key, pages in list_pages(columns, _filters):
-        packed = [stored_block(*block) for block in pack_pages(pages)]
+        packed = [stored_block(b"", page) for page in pages]
         writer.write(packed)
         writer.register([(f"{MACRO_SERIES}-list", key, number, len(packed))])
         number += len(packed)

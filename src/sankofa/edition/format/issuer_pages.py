@@ -43,7 +43,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import Entry, RowSlice
+from sankofa.edition.format.row_blocks import RowSlice
 from sankofa.edition.format.visibility import visible
 from sankofa.engines.block_file import Block
 from sankofa.model.days import iso_day
@@ -285,8 +285,8 @@ class KnownConcept(NamedTuple):
     figures: bytes
 
 
-def company_facts(concepts: Sequence[CompanyConcept]) -> tuple[Entry, Entry]:
-    """The concepts of an issuer, in order: the newest day and a list of them, and their text."""
+def company_facts(concepts: Sequence[CompanyConcept]) -> tuple[bytes, bytes]:
+    """The concepts of an issuer, in order, as a block: the newest day and a list of them, and their text."""
     written = [
         KnownConcept(*one[:-1], b"[%b]" % _FIGURE_BREAK.join([figure for _, figure in one.figures]))
         for one in concepts
@@ -299,7 +299,7 @@ def company_facts(concepts: Sequence[CompanyConcept]) -> tuple[Entry, Entry]:
         end = begin + len(figures)
         stored.append(_StoredConcept(taxonomy, tag, unit, label, max(days), days.tobytes(), begin, end))
     newest = max((one.newest for one in stored), default=0)
-    return Entry(_NEWEST.pack(newest) + _write_concepts(stored)), Entry(text)
+    return _NEWEST.pack(newest) + _write_concepts(stored), text
 
 
 def _facts_text(concepts: Iterable[KnownConcept]) -> bytes:

@@ -18,7 +18,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise, repeat
+from itertools import islice, pairwise
 from operator import neg
 from typing import Final, NamedTuple
 
@@ -149,7 +149,7 @@ def with_rewritten_rows(block: Block, rewrite: Rewrite) -> Block:
 
 def list_pages(
     columns: Iterable[SeriesSummary], filters: Callable[[SeriesSummary], Iterable[str]]
-) -> Iterator[tuple[str, Iterator[Entry]]]:
+) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Pages of columns, in the given order, for every list; `filters` returns the lists of a column."""
     listed: defaultdict[str, list[SeriesSummary]] = defaultdict(list)
     for one in columns:
@@ -158,12 +158,7 @@ def list_pages(
     for key in sorted(listed):
         whole = listed[key]
         pages = (whole[at : at + _COLUMNS_ON_A_PAGE] for at in range(0, len(whole), _COLUMNS_ON_A_PAGE))
-        yield key, (Entry(_encode(page)) for page in pages)
-
-
-def pack_pages(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """Each page of a list is a block of its own."""
-    return zip(repeat(b""), (entry.row for entry in entries))
+        yield key, map(_encode, pages)
 
 
 RATE_INPUTS: Final = "rate-rate"

@@ -58,12 +58,6 @@ RowSlice = bytes | memoryview
 """A slice of the rows of a block, not copied until the answer is assembled."""
 
 
-def pack_pair(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """One block of two entries: its index and its text."""
-    index, text = entries
-    yield index.row, text.row
-
-
 def pack(entries: Iterable[Entry], rows_per_block: int = 0) -> Iterator[tuple[bytes, bytes]]:
     """Cut ordered entries into blocks: by size, or after `rows_per_block` rows."""
     pending: list[Entry] = []

@@ -164,6 +164,17 @@ def packed(entries: Sequence[Entry], pack: "Pack", columns: Sequence[bytes] = ()
     return PreparedRows(len(entries), list(starmap(stored_block, pack(entries))), list(columns))
 
 
+def blocks_of(blocks: Iterable[tuple[bytes, bytes]]) -> PreparedRows:
+    """Prepare an index whose blocks are not packed rows: each has an index of its own, or none."""
+    stored = list(starmap(stored_block, blocks))
+    return PreparedRows(len(stored), stored, [])
+
+
+def pages_of(pages: Iterable[bytes]) -> PreparedRows:
+    """Prepare pages that are each a block without an index."""
+    return blocks_of((b"", page) for page in pages)
+
+
 @cache
 def row_check(kind: str, shape: type[R]) -> RowCheck[R]:
     return RowCheck(kind, shape)

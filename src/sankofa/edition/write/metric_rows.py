@@ -3,7 +3,6 @@
 A row is the encoded bytes of `MetricsRow`, assembled from text because metrics share inputs and the issuer.
 """
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -33,22 +32,27 @@ _encode = wire.encode
 _PLACES = Decimal("0.0001")
 
 
-class ScreenData(msgspec.Struct, frozen=True, array_like=True):
-    """The screen data of one issuer: the days of its values and their sizes, in the order of its rows."""
+class ScreenValue(NamedTuple):
+    """A value of a metric on the days [first, until), in the order of the rows."""
 
-    firsts: bytes
-    untils: bytes
-    sizes: bytes
-    """Days as 32-bit numbers. Sizes as floats, which hold ten digits exactly."""
-    metrics: bytes
-    """The metric of each value, by number."""
-    ends: bytes
-    """The last day of the year of each value."""
-    current: bytes
-    """1 for each value that `basis=current` serves, else 0."""
-    shown: bytes
+    metric: int
+    first: int
+    until: int
+    size: float
+    """A float holds ten digits exactly."""
+    end: int
+    """The last day of its year."""
+    current: bool
+    """Whether `basis=current` serves it."""
+
+
+class ScreenData(msgspec.Struct, frozen=True, array_like=True):
+    """The screen data of one issuer."""
+
+    values: list[ScreenValue]
+    shown: list[tuple[int, int, int]]
     """The states of each metric: its number, the first day and the state, by metric and day."""
-    known: bytes
+    known: list[tuple[int, int, int]]
     """The same for `basis=as_known`."""
     identity_conflicts: int = 0
     """Number of routes that a figure of the same filing contradicts."""
@@ -59,10 +63,8 @@ class ScreenData(msgspec.Struct, frozen=True, array_like=True):
 
     def stretches(self, *, known: bool = False) -> Iterator["Shown"]:
         """The states with their days, each until the next of its metric; for `basis=as_known` if `known`."""
-        words = _numbers("i", self.known if known else self.shown).tolist()
-        numbers, firsts, states = words[::3], words[1::3], words[2::3]
-        following = zip([*numbers[1:], -1], [*firsts[1:], FOREVER], strict=True)
-        for number, first, state, (after, day) in zip(numbers, firsts, states, following, strict=True):
+        states = self.known if known else self.shown
+        for (number, first, state), (after, day, _) in zip(states, [*states[1:], (-1, 0, 0)], strict=True):
             yield Shown(number, first, day if after == number else FOREVER, state)
 
 
@@ -90,20 +92,17 @@ def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
 
 
 def screen_data(derived: Derived) -> ScreenData:
-    """The screen data of one issuer."""
-    values = derived.values
+    numbered = ((_NUMBERS[value.metric.slug], value) for value in derived.values)
     return ScreenData(
-        firsts=array("i", [value.first for value in values]).tobytes(),
-        untils=array("i", [value.until for value in values]).tobytes(),
-        sizes=array("d", [float(value.value) for value in values]).tobytes(),
-        metrics=bytes([_NUMBERS[value.metric.slug] for value in values]),
-        ends=array("i", [value.end for value in values]).tobytes(),
-        current=bytes([value.current for value in values]),
-        shown=_states(derived.histories),
-        known=_states(derived.known),
-        identity_conflicts=derived.identity_conflicts,
-        odd_years=derived.odd_years,
-        changes=[
+        [
+            ScreenValue(number, value.first, value.until, float(value.value), value.end, value.current)
+            for number, value in numbered
+        ],
+        _states(derived.histories),
+        _states(derived.known),
+        derived.identity_conflicts,
+        derived.odd_years,
+        [
             (number, one.first, _encode([_changed(change) for change in one.changes]))
             for number, history in enumerate(derived.histories)
             for one in history
@@ -112,16 +111,8 @@ def screen_data(derived: Derived) -> ScreenData:
     )
 
 
-def _states(histories: Sequence[Sequence[Stretch]]) -> bytes:
-    return array(
-        "i",
-        [
-            word
-            for number, history in enumerate(histories)
-            for one in history
-            for word in (number, one.first, one.state)
-        ],
-    ).tobytes()
+def _states(histories: Sequence[Sequence[Stretch]]) -> list[tuple[int, int, int]]:
+    return [(number, one.first, one.state) for number, history in enumerate(histories) for one in history]
 
 
 def _changed(change: LaterChange) -> dict[str, str | None]:
@@ -200,12 +191,6 @@ def coverage(issuers: Iterable[CoverageSteps], as_of: int) -> dict[str, Decimal]
         for slug, count in zip(slugs(), totals, strict=True):
             counts[f"coverage_{slug}"] = (Decimal(count) / published).quantize(_PLACES)
     return counts
-
-
-def _numbers(kind: str, packed: bytes) -> "array[int]":
-    numbers = array(kind)
-    numbers.frombytes(packed)
-    return numbers
 
 
 _Input = tuple[int, str, frozenset[int], str, tuple[Report, ...]]

@@ -95,11 +95,10 @@ def _screen_segment(
             for number, ends in enumerate(row_ends(block.plain) for block in rows.blocks)
             for begin, end in zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True)
         ]
-        days = [array("i", column) for column in (own.firsts, own.untils, own.ends)]
-        listed = list(zip(own.metrics, array("d", own.sizes), *days, own.current, row_ranges, strict=True))
+        listed = list(zip(own.values, row_ranges, strict=True))
         for name, since, end in country_spells(locations):
             country = countries.setdefault(name or NOWHERE, len(countries))
-            for metric, size, first, until, year, current, row_range in listed:
+            for (metric, first, until, size, year, current), row_range in listed:
                 if first < end and until > since:
                     valid = max(first, since), min(until, end)
                     values[metric].append((size, *valid, country, len(names), *row_range, year, current))

@@ -31,10 +31,19 @@ from sankofa.derive.issuers import Issuer, item_of, statement_figures
 from sankofa.edition.format import keys
 from sankofa.edition.format.columns import extra_column
 from sankofa.edition.format.issuer_pages import COMPANY_FACTS, CompanyConcept, company_facts
-from sankofa.edition.format.row_blocks import Entry, pack_pair
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN, KIND_MODES
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, PreparedRows, dataset, prepare
+from sankofa.edition.write.dataset import (
+    Building,
+    Input,
+    KeyRows,
+    Outcome,
+    PreparedRows,
+    blocks_of,
+    dataset,
+    prepare,
+)
 from sankofa.edition.write.derived_parts import issuer_part
 from sankofa.edition.write.partition_summaries import country_spells
 from sankofa.edition.write.tables import TableRows, organisation_entity, provenance_table, table
@@ -391,18 +400,17 @@ class _Figure(msgspec.Struct, gc=False):
 
 _Known = tuple[tuple[object, ...], int, FundamentalsRow]
 """The order of a row, its first day, and the row."""
-_read_known = msgspec.msgpack.Decoder(tuple[Entry, Entry]).decode
 
 
 @issuer_part(COMPANY_FACTS)
 def _derived_company_facts(issuer: Issuer) -> bytes:
-    return _write(company_facts(_concepts(served_figures(issuer))))
+    return _write(blocks_of([company_facts(_concepts(served_figures(issuer)))]))
 
 
-@dataset(COMPANY_FACTS, None, pack=pack_pair, by_organisation=True)
+@dataset(COMPANY_FACTS, None, by_organisation=True)
 def _company_facts(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     for entity, part in context.issuers.parts(COMPANY_FACTS, some):
-        yield KeyRows(entity.service_id, _read_known(part), entity.aliases)
+        yield KeyRows(entity.service_id, _read(part), entity.aliases)
 
 
 def _concepts(figures: Iterable[ServedFigure]) -> list[CompanyConcept]:

@@ -29,12 +29,20 @@ from sankofa.edition.format.issuer_pages import (
     issuer_history,
 )
 from sankofa.edition.format.keys import ISSUERS, STATEMENTS, listed_under
-from sankofa.edition.format.macro import pack_pages
 from sankofa.edition.format.row_blocks import Entry, entries_of
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.edition.write.checks import RowCheck
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, PreparedRows, dataset
+from sankofa.edition.write.dataset import (
+    Building,
+    Input,
+    KeyRows,
+    Outcome,
+    PreparedRows,
+    blocks_of,
+    dataset,
+    pages_of,
+)
 from sankofa.edition.write.derived_parts import ISSUER_STEPS, IssuerSteps, issuer_part, read_issuer_steps
 from sankofa.edition.write.metric_rows import METRICS, ScreenData
 from sankofa.edition.write.partition_summaries import country_spells
@@ -96,23 +104,14 @@ class _Listed(NamedTuple):
     locations: list[DatedLocation]
 
 
-def _pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """A page has its index before it."""
-    for entry in entries:
-        yield _read_page(entry.row)
-
-
-_read_page = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
-
-
-@dataset(ISSUERS, None, pack=_pack, reads=(Input.ORGANISATIONS,))
+@dataset(ISSUERS, None, reads=(Input.ORGANISATIONS,))
 def issuers(context: BuildContext) -> Building:
     """Returns the issuers in order, and for each page the first day on which one is known."""
     ordered = sorted(context.entities, key=lambda one: (one.country or "~", one.service_id))
     listed: list[_Listed] = []
     first_days = array("i")
 
-    def pages() -> Iterator[Entry]:
+    def pages() -> Iterator[tuple[bytes, bytes]]:
         page: list[tuple[bytes, list[Step]]] = []
         for entity, part in context.issuers.parts(ISSUER_STEPS, ordered):
             own = read_issuer_steps(part)
@@ -127,7 +126,7 @@ def issuers(context: BuildContext) -> Building:
         if page:
             yield _page(page, first_days)
 
-    yield KeyRows("", pages())
+    yield KeyRows("", blocks_of(pages()))
     countries = Counter(entity.country for entity in ordered if entity.country)
     return Outcome((listed, first_days), {"organisations": dict(sorted(countries.items()))})
 
@@ -172,14 +171,14 @@ def moved_issuers(context: BuildContext, issuers: Any) -> Iterator[KeyRows]:
     yield KeyRows("", [Entry(_write(sorted(moved, key=lambda one: (-one.until, one.number, one.first))))])
 
 
-@dataset(f"{ISSUERS}-days", None, pack=pack_pages, needs=(ISSUERS,), reads=())
+@dataset(f"{ISSUERS}-days", None, needs=(ISSUERS,), reads=())
 def issuer_days(context: BuildContext, issuers: Any) -> Iterator[KeyRows]:
     """The number of issuers, then for each page the first day on which one is known."""
     listed, first_days = issuers
-    yield KeyRows("", [Entry((array("i", (len(listed),)) + first_days).tobytes())])
+    yield KeyRows("", pages_of([(array("i", (len(listed),)) + first_days).tobytes()]))
 
 
-def _page(page: list[tuple[bytes, list[Step]]], first_days: "array[int]") -> Entry:
+def _page(page: list[tuple[bytes, list[Step]]], first_days: "array[int]") -> tuple[bytes, bytes]:
     """A page; each issuer's last row is read back as a check."""
     block = encode_page(page)
     check = RowCheck(ISSUERS, IssuerRow)
@@ -187,7 +186,7 @@ def _page(page: list[tuple[bytes, list[Step]]], first_days: "array[int]") -> Ent
     for beginning, end in zip(slices[::2], slices[1::2], strict=True):
         check("", Entry(b"".join((beginning[1:], end))))
     first_days.append(min(steps[0].day for _, steps in page))
-    return Entry(_write(block))
+    return block
 
 
 def _listings(entity: Entity) -> list[Listing]:

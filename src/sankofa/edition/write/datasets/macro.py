@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from sankofa.derive.series import MacroColumn
 from sankofa.edition.format import keys
-from sankofa.edition.format.macro import SeriesSummary, list_pages, pack_pages, pack_series, summary_of
+from sankofa.edition.format.macro import SeriesSummary, list_pages, pack_series, summary_of
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import (
@@ -32,6 +32,7 @@ from sankofa.edition.write.dataset import (
     TallyRow,
     dataset,
     packed,
+    pages_of,
     row_check,
 )
 from sankofa.edition.write.datasets.macro_series import CatalogueEntry, ProvenanceText, SeriesIndex, json_text
@@ -61,7 +62,7 @@ _read = msgspec.msgpack.Decoder(tuple[list[_IndicatorPart], list[TallyRow]]).dec
 _read_summaries = msgspec.msgpack.Decoder(list[_Summary]).decode
 
 
-@dataset(keys.MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(Input.ANNUAL,))
+@dataset(keys.MACRO_ANNUAL, MacroAnnualRow, reads=(Input.ANNUAL,))
 def annual(context: BuildContext) -> Building:
     tally = CoverageTally()
     for part in context.macro.parts(keys.MACRO_ANNUAL):
@@ -154,14 +155,14 @@ def _indicator(
     return part, (summary_of(key, entries), entry)
 
 
-@dataset(f"{keys.MACRO_ANNUAL}-list", None, pack=pack_pages, reads=(Input.ANNUAL,))
+@dataset(f"{keys.MACRO_ANNUAL}-list", None, reads=(Input.ANNUAL,))
 def annual_lists(context: BuildContext) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         country, indicator = summary.key.split("|")
         return keys.annual_key("", ""), keys.annual_key(country, ""), keys.annual_key("", indicator)
 
     for key, pages in list_pages((summary for summary, _ in _summaries(context)), filters):
-        yield KeyRows(key, pages)
+        yield KeyRows(key, pages_of(pages))
 
 
 class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):

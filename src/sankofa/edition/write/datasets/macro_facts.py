@@ -15,11 +15,20 @@ import msgspec
 
 from sankofa.derive.series import MacroColumn, SeriesVintages
 from sankofa.edition.format import keys
-from sankofa.edition.format.macro import encode_ranges, pack_pages
+from sankofa.edition.format.macro import encode_ranges
 from sankofa.edition.format.row_blocks import Entry, row_ends
 from sankofa.edition.format.visibility import first_day_of_blocks
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, PreparedRows, dataset, prepare
+from sankofa.edition.write.dataset import (
+    Building,
+    Input,
+    KeyRows,
+    Outcome,
+    PreparedRows,
+    dataset,
+    pages_of,
+    prepare,
+)
 from sankofa.edition.write.datasets.macro_series import ProvenanceText
 from sankofa.edition.write.derived_parts import macro_part
 from sankofa.edition.write.tables import (
@@ -177,7 +186,7 @@ def _of_series(
     return served
 
 
-@dataset(keys.FACT_ORDER, None, pack=pack_pages, needs=(keys.MACRO_FACTS,), reads=())
+@dataset(keys.FACT_ORDER, None, needs=(keys.MACRO_FACTS,), reads=())
 def fact_order(
     context: BuildContext, facts: "tuple[list[tuple[str, list[_MeasureFacts]]], list[array[int]]]"
 ) -> Iterator[KeyRows]:
@@ -186,7 +195,8 @@ def fact_order(
         columns = sorted(measures, key=lambda n: (n.measure, n.mode))
         for dated in (False, True):
             if own := [one for one in columns if one.mode == keys.SERIES_MODE or not dated]:
-                yield KeyRows(keys.order_key(country, dated=dated), _order_blocks(_in_order(own, ranges)))
+                pages = _order_pages(_in_order(own, ranges))
+                yield KeyRows(keys.order_key(country, dated=dated), pages_of(pages))
 
 
 def _in_order(columns: list[_MeasureFacts], ranges: "Iterable[array[int]]") -> "list[array[int]]":
@@ -213,11 +223,11 @@ def _in_order(columns: list[_MeasureFacts], ranges: "Iterable[array[int]]") -> "
     return [array("i", column.buffers()[1].to_pybytes()[: 4 * len(column)]) for column in ordered]
 
 
-def _order_blocks(facts: "list[array[int]]") -> Iterator[Entry]:
+def _order_pages(facts: "list[array[int]]") -> Iterator[bytes]:
     days, *columns = facts
-    yield Entry(first_day_of_blocks(days, keys.RANGES_PER_BLOCK))
+    yield first_day_of_blocks(days, keys.RANGES_PER_BLOCK)
     for at in range(0, len(days), keys.RANGES_PER_BLOCK):
-        yield Entry(encode_ranges(column[at : at + keys.RANGES_PER_BLOCK] for column in columns))
+        yield encode_ranges(column[at : at + keys.RANGES_PER_BLOCK] for column in columns)
 
 
 table(

@@ -29,7 +29,6 @@ from sankofa.edition.format.macro import (
     block_days,
     encode_rate_inputs,
     list_pages,
-    pack_pages,
     pack_series,
     summary_of,
 )
@@ -47,6 +46,7 @@ from sankofa.edition.write.dataset import (
     TallyRow,
     dataset,
     packed,
+    pages_of,
     prepare,
     row_check,
 )
@@ -168,13 +168,13 @@ class SeriesIndex(NamedTuple):
         key = part.summary.key
         self.summaries.append(part.summary)
         if part.days:
-            self.days.append(KeyRows(key, [Entry(part.days)], part.aliases))
+            self.days.append(KeyRows(key, pages_of([part.days]), part.aliases))
         self.catalogue.append(part.entry)
         self.releases[part.identity] = part.releases
         return KeyRows(key, part.rows, part.aliases)
 
 
-@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(Input.MACRO,))
+@dataset(MACRO_SERIES, MacroSeriesRow, reads=(Input.MACRO,))
 def series(context: BuildContext) -> Building:
     """Published series, and series made from annual tables."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
@@ -257,7 +257,7 @@ def _releases(parts: list[SeriesPart], provenance: ProvenanceText) -> tuple[str,
     return key, prepare(SERIES_RELEASES, SeriesReleaseRow, key, entries, pack=_pack_releases)
 
 
-@dataset(SERIES_RELEASES, None, pack=_pack_releases, reads=(Input.MACRO,))
+@dataset(SERIES_RELEASES, None, reads=(Input.MACRO,))
 def releases(context: BuildContext) -> Iterator[KeyRows]:
     for part in context.macro.parts(SERIES_RELEASES):
         yield from starmap(KeyRows, _read_releases(part))
@@ -290,13 +290,13 @@ def _statistics(one: SeriesVintages) -> tuple[list[SeriesRelease], dict[int, Cou
     return [SeriesRelease(day, *releases[day]) for day in sorted(releases, reverse=True)], counted
 
 
-@dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
+@dataset(f"{MACRO_SERIES}-days", None, needs=(MACRO_SERIES,), reads=())
 def series_days(context: BuildContext, series: SeriesIndex) -> Iterator[KeyRows]:
     """The first day of each block of a long series."""
     yield from series.days
 
 
-@dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
+@dataset(f"{MACRO_SERIES}-list", None, needs=(MACRO_SERIES,), reads=())
 def series_lists(context: BuildContext, series: SeriesIndex) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         key, family, frequency, country = summary.key.split("|")
@@ -305,7 +305,7 @@ def series_lists(context: BuildContext, series: SeriesIndex) -> Iterator[KeyRows
         return key_list(key), *combinations
 
     for key, pages in list_pages(series.summaries, filters):
-        yield KeyRows(key, pages)
+        yield KeyRows(key, pages_of(pages))
 
 
 def _rows(

@@ -15,7 +15,7 @@ from sankofa.derive.series import FAMILY, Series
 from sankofa.edition.format import keys
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.write.context import BuildContext
-from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, dataset
+from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, blocks_of, dataset
 from sankofa.edition.write.datasets.macro_series import CatalogueEntry, SeriesIndex
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import ordinal
@@ -23,8 +23,6 @@ from sankofa.model.identifiers import stored_identifier
 from sankofa.model.observations import also_called, usual_name
 from sankofa.model.text import code_words, neighbourhood, words
 
-_write = msgspec.msgpack.Encoder().encode
-_read_block = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
 _Records = Callable[..., Iterator[keys.SearchRecord]]
 _Catalogue = list[CatalogueEntry]
 
@@ -40,7 +38,7 @@ def _declare(
         for number, record in enumerate(records(context, *built)):
             yield KeyRows(str(number), [Entry(msgspec.json.encode(record))])
 
-    @dataset(index.words, None, _pack_words, needs=needs, reads=reads, partitioned=True)
+    @dataset(index.words, None, needs=needs, reads=reads, partitioned=True)
     def word_index(context: BuildContext, *built: _Catalogue) -> Building:
         """Returns the number of records of each word."""
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
@@ -60,7 +58,7 @@ def _declare(
         for word in sorted(postings):
             counts = word_counts[word] if any(word_counts[word]) else b""
             padded = bytes(counts) + bytes(-len(counts) % 4)
-            yield KeyRows(word, [Entry(_write((padded, postings[word].tobytes())))])
+            yield KeyRows(word, blocks_of([(padded, postings[word].tobytes())]))
         return Outcome({word: len(postings[word]) for word in sorted(vocabulary)})
 
     @dataset(index.near, None, needs=(index.words,), reads=())
@@ -82,11 +80,6 @@ def _declare(
                 by_letters[word[: keys.LETTERS]].append(word)
         for letters in sorted(by_letters):
             yield KeyRows(letters, [Entry(" ".join(by_letters[letters]).encode())])
-
-
-def _pack_words(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """The word counts of a word come before its records."""
-    return (_read_block(entry.row) for entry in entries)
 
 
 def _word_count(record: keys.SearchRecord) -> int:
