@@ -73,22 +73,8 @@ def rounded(value: float) -> Decimal:
     return quotient(Decimal(value), _ONE)
 
 
-class _Priced(NamedTuple):
-    """A process with a winning and a second-lowest bid in one currency."""
-
-    ocid: str
-    first: int
-    until: int
-    state: int
-    ratio: float
-    inputs: bytes
-    winner: str
-    runner_up: str
-    name: str | None
-
-
-class _Measured(NamedTuple):
-    """A value of a process that is compared with those of its group."""
+class _Value(NamedTuple):
+    """A value of a process that is compared with those of other processes."""
 
     ocid: str
     first: int
@@ -98,6 +84,8 @@ class _Measured(NamedTuple):
     inputs: bytes
     """As MessagePack: few are served."""
     name: str | None
+    tenderers: tuple[str, ...] = ()
+    """The winner and the bidder of the second-lowest price."""
 
 
 class _State(NamedTuple):
@@ -155,8 +143,9 @@ class FlagSweep:
         self._computed: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
         """By indicator and currency, changes in the number of processes it can be computed for."""
         self._flagged: defaultdict[FlagKey, _Flagged] = defaultdict(_Flagged)
-        self._priced: defaultdict[str, list[_Priced]] = defaultdict(list)
-        self._measured: defaultdict[tuple[str, str], list[_Measured]] = defaultdict(list)
+        self._priced: defaultdict[str, list[_Value]] = defaultdict(list)
+        """By currency, the ratios of R024 and R058."""
+        self._measured: defaultdict[tuple[str, str], list[_Value]] = defaultdict(list)
         """By measure and group."""
         self._entered: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         self._shares: defaultdict[FlagKey, array[int]] = defaultdict(lambda: array("i"))
@@ -255,10 +244,8 @@ class FlagSweep:
                 own.add(TendererStep(first, until, ocid, value, threshold))
         for measure, values in examined.measured.items():
             for one in () if isinstance(values, str) else values:
-                inputs = encode(one.inputs)
-                self._measured[measure, one.group].append(
-                    _Measured(ocid, first, until, state, one.value, inputs, name)
-                )
+                own_value = _Value(ocid, first, until, state, one.value, encode(one.inputs), name)
+                self._measured[measure, one.group].append(own_value)
         for currency, prices in examined.prices.items():
             lowest = prices.lowest
             if lowest.flagged and lowest.value is not None:
@@ -266,11 +253,9 @@ class FlagSweep:
                 step = ProcessStep(first, until, lowest.value, None, inputs, currency, name, source)
                 self._flagged["R036", PROCESS, ocid].add(step, state)
             if prices.ratio is not None:
-                inputs = wire.encode(_served(prices.inputs))
-                parties = prices.winner, prices.runner_up
-                self._priced[currency].append(
-                    _Priced(ocid, first, until, state, prices.ratio, inputs, *parties, name)
-                )
+                inputs, parties = encode(prices.inputs), (prices.winner, prices.runner_up)
+                own_value = _Value(ocid, first, until, state, prices.ratio, inputs, name, parties)
+                self._priced[currency].append(own_value)
 
     def close(self) -> FlagSteps:
         """Everything that is stored, once all processes are added."""
@@ -325,7 +310,7 @@ class FlagSweep:
         prices = {one: DayValues() for day in self._currencies.values() for one in day}
         for currency, priced in self._priced.items():
             for one in priced:
-                prices[currency].add(one.first, one.until, one.ratio)
+                prices[currency].add(one.first, one.until, one.value)
         of_days = DayLimits(compared, prices, self._fewest)
         population = 0
         currencies: Counter[str] = Counter()
@@ -353,17 +338,22 @@ class FlagSweep:
             close = Least(days, [-f.lower if f and f.q1 > 0 and f.lower > 0 else inf for f in fences])
             far = Least(days, [f.upper if f and f.upper > 0 else inf for f in fences])
             for one in priced:
-                span, own = (one.first, one.until), self._states[one.state]
+                span = one.first, one.until
                 for indicator, stands, tenderers in (
-                    ("R024", -one.ratio >= close(*span), (one.winner, one.runner_up)),
-                    ("R058", one.ratio >= far(*span), (one.winner,)),
+                    ("R024", -one.value >= close(*span), one.tenderers),
+                    ("R058", one.value >= far(*span), one.tenderers[:1]),
                 ):
                     if stands:
-                        step = ProcessStep(*span, one.ratio, None, one.inputs, currency, one.name, own.source)
-                        self._flagged[indicator, PROCESS, one.ocid].add(step, one.state)
+                        self._flag_value(indicator, one, currency=currency)
                         for tenderer in tenderers:
-                            won = TendererStep(*span, one.ocid, 0.0, None, currency, one.ratio)
+                            won = TendererStep(*span, one.ocid, 0.0, None, currency, one.value)
                             self._flagged[indicator, TENDERER, tenderer].add(won)
+
+    def _flag_value(self, indicator: str, one: _Value, currency: str = "", group: str = "") -> None:
+        inputs = wire.encode(_served(msgspec.msgpack.decode(one.inputs)))
+        source = self._states[one.state].source
+        step = ProcessStep(one.first, one.until, one.value, None, inputs, currency, one.name, source, group)
+        self._flagged[indicator, PROCESS, one.ocid].add(step, one.state)
 
     def _flag_outliers(self) -> dict[str, GroupValues]:
         """Add the values that stand out in their groups on some of their days; returns the groups."""
@@ -377,10 +367,7 @@ class FlagSweep:
                 bound = BOUNDS[indicator][1]
                 for one in listed:
                     if own.may_stand_out(one.first, one.until, one.value, bound):
-                        span, source = (one.first, one.until), self._states[one.state].source
-                        inputs = wire.encode(_served(msgspec.msgpack.decode(one.inputs)))
-                        step = ProcessStep(*span, one.value, None, inputs, "", one.name, source, group)
-                        self._flagged[indicator, PROCESS, one.ocid].add(step, one.state)
+                        self._flag_value(indicator, one, group=group)
         return groups
 
     def _flag_pairs(
