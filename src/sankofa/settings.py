@@ -193,8 +193,8 @@ class Settings:
 
     def cors_allowed(self) -> frozenset[str]:
         """The origins that may call from a browser; `*` allows any. Raises SettingsError."""
-        parts = (part.strip().lower().rstrip("/") for part in self.cors_origins.split(","))
-        origins = frozenset(part for part in parts if part)
+        parts = (part.lower().rstrip("/") for part in listed(self.cors_origins))
+        origins = frozenset(filter(None, parts))
         for origin in sorted(origins):
             if origin != ANY_ORIGIN and not _ORIGIN.fullmatch(origin):
                 raise SettingsError(
@@ -206,7 +206,7 @@ class Settings:
     def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """The networks whose X-Forwarded-For is trusted. Raises SettingsError."""
         networks = []
-        for part in filter(None, (part.strip() for part in self.proxies.split(","))):
+        for part in listed(self.proxies):
             try:
                 networks.append(ip_network(part, strict=False))
             except ValueError:
@@ -218,7 +218,7 @@ class Settings:
     def verifier_keys(self) -> tuple[Verifier, ...]:
         """The keys that may sign editions; empty if the setting is empty. Raises SettingsError."""
         keys = []
-        for part in filter(None, (part.strip() for part in self.trusted_keys.split(","))):
+        for part in listed(self.trusted_keys):
             try:
                 keys.append(parse_verifier(part))
             except ValueError as failure:
@@ -325,22 +325,25 @@ class Settings:
         return path.read_text().strip()
 
 
+def listed(text: str) -> list[str]:
+    """The parts of a comma-separated setting."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def _secrets(text: str, name: str) -> tuple[bytes, ...]:
     """The comma-separated secrets. Raises SettingsError if there is none."""
-    parts = tuple(part.strip().encode() for part in text.split(",") if part.strip())
+    parts = tuple(part.encode() for part in listed(text))
     if not parts:
         raise SettingsError(f"{name}: no secret between its commas")
     return parts
 
 
-def load(environment: Mapping[str, str] | None = None) -> Settings:
+def load(environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of this process. Raises SettingsError naming the variable."""
-    environment = os.environ if environment is None else environment
-    known = {PREFIX + f.name.upper(): f for f in fields(Settings)}
     values: dict[str, Any] = {}
-    for variable, f in known.items():
-        text = environment.get(variable)
-        if text is None:
+    for f in fields(Settings):
+        variable = PREFIX + f.name.upper()
+        if (text := environment.get(variable)) is None:
             continue
         if isinstance(f.default, Path):
             values[f.name] = Path(text)
@@ -369,16 +372,14 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     return settings
 
 
-def unknown(environment: Mapping[str, str] | None = None) -> list[str]:
+def unknown(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Variables with our prefix that are not settings: most likely mistyped."""
-    environment = os.environ if environment is None else environment
     known = {PREFIX + f.name.upper() for f in fields(Settings)} | OF_THE_CLIENT
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
 
 
-def explain(environment: Mapping[str, str] | None = None) -> list[tuple[str, str, str, str]]:
+def explain(environment: Mapping[str, str] = os.environ) -> list[tuple[str, str, str, str]]:
     """(variable, value, where it came from, help) of each setting, secrets masked."""
-    environment = os.environ if environment is None else environment
     settings = load(environment)
     rows = []
     for f in fields(Settings):

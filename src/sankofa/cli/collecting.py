@@ -25,7 +25,7 @@ from sankofa.ledger.ingest import Summary, ingest
 from sankofa.ledger.reader import without_cycle_collection
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, SourceError
 from sankofa.replication.stores import open_fresh_store
-from sankofa.settings import Settings, load
+from sankofa.settings import Settings, listed, load
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import Source, load_sources
 
@@ -43,13 +43,6 @@ class Run(NamedTuple):
     @property
     def failed(self) -> bool:
         return any(outcome.status in ("failed", "stopped") for outcome in self.outcomes)
-
-
-class Planned(NamedTuple):
-    source: str
-    method: str
-    url: str
-    file: str
 
 
 def collect_once(settings: Settings, names: Sequence[str], *, publish: bool, accept_shrunk: bool) -> Run:
@@ -94,25 +87,6 @@ def collect_on_schedule(settings: Settings, *, publish: bool, report: Callable[[
                 report(Run(refused + ended, manifest))
                 refused.clear()
             stop.wait(1)
-
-
-def plan(settings: Settings, names: Sequence[str]) -> list[Planned]:
-    """The first request of each list; makes no request."""
-    collector = Collector(settings, now, threading.Event())
-    chosen, _ = _chosen(settings, collector, names)
-    planned = []
-    for source in chosen:
-        if source.collect is None:
-            raise SourceError(f"source {source.id}: its entry has no table collect")
-        try:
-            for requests in request_lists(
-                settings, source.collect, now(), collector.state(source).succeeded_at
-            ):
-                call = requests.first
-                planned.append(Planned(source.id, call.method, call.public_url, call.file_name))
-        except CollectFailed as failure:
-            planned.append(Planned(source.id, "-", f"cannot be fetched: {failure}", "-"))
-    return planned
 
 
 def _gather(
@@ -201,7 +175,7 @@ def _chosen(
 
 def _scheduled(settings: Settings) -> list[Source]:
     sources = load_sources(settings.home)
-    for name in filter(None, (part.strip() for part in settings.collect_sources.split(","))):
+    for name in listed(settings.collect_sources):
         if name not in sources:
             raise SettingsError(f"SANKOFA_COLLECT_SOURCES: no source {name!r}: see `sankofa sources`")
         if sources[name].collect is None:
@@ -249,7 +223,7 @@ def collect(
         )
     current = load()
     if dry_run:
-        _print_plan(plan(current, sources), as_json)
+        _print_plan(current, sources, as_json)
         return
     if watch:
         later = "; looking again every second"
@@ -264,7 +238,17 @@ def collect(
 def _print(run: Run, as_json: bool, later: str = "") -> None:
     if as_json:
         document = {
-            "sources": [_described(outcome) for outcome in run.outcomes],
+            "sources": [
+                {
+                    "source": outcome.source,
+                    "status": outcome.status,
+                    "documents": outcome.documents,
+                    "bytes": outcome.bytes,
+                    **vars(outcome.counts),
+                    "failure": outcome.failure or None,
+                }
+                for outcome in run.outcomes
+            ],
             "published": run.manifest and run.manifest["edition"],
         }
         click.echo(msgspec.json.encode(document).decode())
@@ -284,22 +268,26 @@ def _print(run: Run, as_json: bool, later: str = "") -> None:
         print_published(run.manifest)
 
 
-def _described(outcome: Any) -> dict[str, Any]:
-    return {
-        "source": outcome.source,
-        "status": outcome.status,
-        "documents": outcome.documents,
-        "bytes": outcome.bytes,
-        **vars(outcome.counts),
-        "failure": outcome.failure or None,
-    }
-
-
-def _print_plan(planned: list[Planned], as_json: bool) -> None:
+def _print_plan(settings: Settings, names: Sequence[str], as_json: bool) -> None:
+    """Prints the first request of each list; makes no request."""
+    collector = Collector(settings, now, threading.Event())
+    planned: list[dict[str, str]] = []
+    for source in _chosen(settings, collector, names)[0]:
+        if source.collect is None:
+            raise SourceError(f"source {source.id}: its entry has no table collect")
+        try:
+            since = collector.state(source).succeeded_at
+            for requests in request_lists(settings, source.collect, now(), since):
+                call = requests.first
+                request = {"method": call.method, "url": call.public_url, "file": call.file_name}
+                planned.append({"source": source.id, **request})
+        except CollectFailed as failure:
+            reason = f"cannot be fetched: {failure}"
+            planned.append({"source": source.id, "method": "-", "url": reason, "file": "-"})
     if as_json:
-        click.echo(msgspec.json.encode({"requests": [one._asdict() for one in planned]}).decode())
+        click.echo(msgspec.json.encode({"requests": planned}).decode())
         return
     for one in planned:
-        click.echo(f"{one.source}: {one.method} {one.url} -> {one.file}")
+        click.echo("{source}: {method} {url} -> {file}".format(**one))
     if not planned:
         click.echo("nothing is due")

@@ -50,6 +50,7 @@ from sankofa.model.signed_notes import (
     sign_note,
     verified_text,
 )
+from sankofa.settings import listed
 
 _witness_log = logging.getLogger("sankofa.witnesses")
 _SECONDS: Final = limit("time for an answer of a witness", 5.0, "seconds", "its cosignature is left out")
@@ -93,7 +94,7 @@ class Witness(NamedTuple):
 def parse_witnesses(text: str) -> tuple[Witness, ...]:
     """The witnesses of SANKOFA_LOG_WITNESSES. Raises SettingsError."""
     witnesses = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in listed(text):
         address, _, key = part.partition(" ")
         name, own_hash, encoded = (*key.strip().split("+", 2), "", "")[:3]
         try:
@@ -134,8 +135,14 @@ def sizes_reported(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witne
 
 
 def _cosignature(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
+    def posted() -> tuple[int, str]:
+        status, answer = _post(witness, note, leaves, 0)
+        if status == HTTPStatus.CONFLICT:  # the body is the log size that the witness knows
+            status, answer = _post(witness, note, leaves, int(answer))
+        return status, answer
+
     try:
-        status, answer = _within(_SECONDS, lambda: _posted(witness, note, leaves))
+        status, answer = _within(_SECONDS, posted)
         if status == HTTPStatus.OK and (line := witness.cosignature(note, answer)):
             return line
         failure = f"answered {status}" if status != HTTPStatus.OK else "sent no cosignature of its key"
@@ -143,13 +150,6 @@ def _cosignature(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
         failure = str(error) or type(error).__name__
     _witness_log.warning("no cosignature of %s for the log: %s", witness.name, failure)
     return ""
-
-
-def _posted(witness: Witness, note: str, leaves: Sequence[bytes]) -> tuple[int, str]:
-    status, answer = _post(witness, note, leaves, 0)
-    if status == HTTPStatus.CONFLICT:  # the body is the log size that the witness knows
-        status, answer = _post(witness, note, leaves, int(answer))
-    return status, answer
 
 
 def _post(witness: Witness, note: str, leaves: Sequence[bytes], size: int) -> tuple[int, str]:
