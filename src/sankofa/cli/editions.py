@@ -4,14 +4,14 @@ import asyncio
 import hashlib
 import shutil
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 import msgspec
@@ -26,7 +26,7 @@ from sankofa.edition.format.keys import (
     may_name_a_person,
 )
 from sankofa.edition.read.changes import FEEDS, Feed
-from sankofa.edition.read.diff import COUNTED, Difference, diff
+from sankofa.edition.read.diff import COUNTED, diff
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, hashed, hashing, row_tree, state_of
@@ -115,15 +115,10 @@ class EditionLogWriter:
 
     def update(self, *, attest: bool = True) -> None:
         store = self._store
-        publication = store.publication()
-        if publication is None:
+        if (publication := store.publication()) is None:
             return
         logged = store.log.tree().decoded
         witnesses = parse_witnesses(self._settings.log_witnesses) if attest else ()
-
-        def cosign(note: bytes, leaves: Sequence[bytes]) -> bytes:
-            return cosigned(note, leaves, witnesses)
-
         entries: list[LoggedEdition | LoggedErasure] = []
         current = publication.current
         if current not in {entry.edition for entry in logged if isinstance(entry, LoggedEdition)}:
@@ -132,7 +127,7 @@ class EditionLogWriter:
             ):  # a damaged edition must be published again
                 self.hash_rows(current)
                 trees = decode_row_trees(row_trees_path(store.edition_folder(current)).read_bytes())
-                rows = {name: rows_of(tree) for name, tree in trees.items()}
+                rows = {name: _logged_rows(tree) for name, tree in trees.items()}
                 at = publication.written_at.removesuffix("+00:00") + "Z"
                 entries.append(LoggedEdition(current, at, publication.editions[current], rows))
         erased = {name for entry in logged if isinstance(entry, LoggedErasure) for name in entry.editions}
@@ -142,7 +137,7 @@ class EditionLogWriter:
             if store.publication() != publication or store.log.tree().decoded != logged:
                 return  # another command changed them and updates the log
             signers = store.signers()
-            store.log.append(entries, signers, cosign)
+            store.log.append(entries, signers, lambda note, leaves: cosigned(note, leaves, witnesses))
             if attest:
                 self._stamp()
             store.log.list_row_trees(store.list_editions().editions, signers)
@@ -173,7 +168,7 @@ def _state(stored: RecordFile, edition: Edition, feed: Feed) -> bytes:
     return state
 
 
-def rows_of(tree: RowTree) -> dict[str, Any]:
+def _logged_rows(tree: RowTree) -> dict[str, Any]:
     """The part of an entry about the rows of a dataset."""
     return {"count": tree.count, "root": b64encode(tree.root).decode()}
 
@@ -181,45 +176,23 @@ def rows_of(tree: RowTree) -> dict[str, Any]:
 _FOLDER = ".rebuilding-"
 
 
-class Rebuilt(NamedTuple):
-    """A rebuilt edition, compared with its entry in the log."""
+def _rebuild(
+    settings: Settings, entry: LoggedEdition, secret: bytes, into: Path | None
+) -> tuple[dict[str, dict[str, Any]], dict[str, int]]:
+    """Builds a logged edition again, and keeps it in a HOME of its own if one is given.
 
-    edition: str
-    rows: dict[str, int]
-    """The number of rows of each dataset."""
-    different: dict[str, int]
-    """For each dataset that differs, its number of rows in the log."""
-    withdrawals: int
-    persons: int
-    """The withdrawals and the people recognised since then; the rebuilt edition leaves both out."""
-
-    @property
-    def unexplained(self) -> list[str]:
-        """Datasets that differ although no omitted row explains it."""
-        excused = self.withdrawals or self.persons
-        return [name for name, count in self.different.items() if not excused or self.rows[name] > count]
-
-
-def rebuild(settings: Settings, moment: datetime, into: Path | None = None) -> Rebuilt:
-    """Build the edition that was the newest at an instant, and keep it in a HOME of its own if one is given.
-
-    Raises OperatorError if there was no edition, or that HOME is not empty.
+    Returns the rows of each dataset as an entry has them, and how many withdrawals and people recognised
+    since then it leaves out.
     """
-    if into is not None and into.exists() and any(into.iterdir()):
-        raise OperatorError(f"{into} is not empty: name a new folder")
-    with closing(open_fresh_store(settings)) as store:
-        entries = [one for one in store.log.tree().decoded if isinstance(one, LoggedEdition)]
-        then = [one for one in entries if datetime.fromisoformat(one.published_at) <= moment]
-        if not then:
-            raise OperatorError("the log has no edition that was published by then")
-        entry = then[-1]
-        secret = _secret(settings, store, entry.edition)
     position = ledger_position(entry.edition)
     with _folder(settings.home, into) as folder, open_ledger(settings, create=False) as ledger:
-        withdrawals = sum(one.number > position for one in ledger.withdrawals())
-        persons = sum(number > position for (number,) in ledger.rows("SELECT capture_id FROM withheld"))
+        left_out = {
+            "withdrawals": sum(one.number > position for one in ledger.withdrawals()),
+            "persons": sum(number > position for (number,) in ledger.rows("SELECT capture_id FROM withheld")),
+        }
         ledger.go_back_to(position)
         own = replace(settings, home=folder, datastore="sqlite:", editions="", trusted_keys="")
+        facts = {"edition": entry.edition, "published_at": entry.published_at, "left_out": left_out}
         with closing(open_store(own)) as built:
             manifest = publish(
                 built,
@@ -228,18 +201,10 @@ def rebuild(settings: Settings, moment: datetime, into: Path | None = None) -> R
                 sources=load_sources(settings.home),
                 despite_floors=True,
                 match_threshold=settings.match_threshold / 100,
-                extras={
-                    "rebuilt": {
-                        "edition": entry.edition,
-                        "published_at": entry.published_at,
-                        "left_out": {"withdrawals": withdrawals, "persons": persons},
-                    }
-                },
+                extras={"rebuilt": facts},
             )
             trees = asyncio.run(_trees(built, manifest["edition"], secret))
-    different = {name: one["count"] for name, one in entry.rows.items() if rows_of(trees[name]) != one}
-    rows = {name: trees[name].count for name in entry.rows}
-    return Rebuilt(entry.edition, rows, different, withdrawals, persons)
+    return {name: _logged_rows(trees[name]) for name in entry.rows}, left_out
 
 
 def _secret(settings: Settings, store: Datastore, edition: str) -> bytes:
@@ -271,63 +236,6 @@ def _folder(home: Path, into: Path | None) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def roll_back(settings: Settings, edition: str) -> None:
-    """Make a kept edition current, after checking that it is intact."""
-    refuse_where_editions_are_followed(settings)
-    store = open_store(settings)
-    log = EditionLogWriter(settings, store)
-    log.update()
-    with store.exclusive("switch"):  # so that no publisher removes it
-        if edition not in store.list_editions().editions:
-            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
-        if any(may_name_a_person(edition, capture) for capture in _person_captures(store)):
-            raise EditionError(
-                f"{edition} is withdrawn: it may name somebody later proven to be a natural person"
-            )
-        withdrawn = _withdrawn(settings, store)
-        if edition in withdrawn:
-            raise EditionError(f"{edition} is withdrawn: {withdrawn[edition]}")
-        # Check the list, too: the newer edition that withdrew it may be damaged or gone by now.
-        if edition in store.withdrawn() - {store.list_editions().current}:
-            raise EditionError(
-                f"{edition} is withdrawn by a later edition: it may name a natural person, or hold data that "
-                "may not be redistributed; `sankofa publish` builds one without it"
-            )
-        open_edition(store, edition, check_all=True).close()
-        # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
-        store.set_current_and_prune(
-            [name for name in store.list_editions().editions if name not in withdrawn], edition
-        )
-    log.update()
-
-
-def edition_key(settings: Settings, *, rotate: bool, retire: bool, add: Path | None = None) -> str:
-    """The verifier key of this HOME. A change of keys is signed at once. Raises OperatorError."""
-    refuse_where_editions_are_followed(settings)
-    signers = signers_of(settings.home)
-    if not signers and not rotate:
-        raise OperatorError(f"HOME has no {KEY_FILE} yet: the first `sankofa publish` creates it")
-    if add is not None:
-        added = read_signers(add)
-        if not added:
-            raise OperatorError(f"{add}: no such file")
-        signers = tuple(dict.fromkeys((*signers, *added)))
-    if rotate or retire or add is not None:
-        store = open_store(settings)
-        if rotate and signers:
-            signers = (new_signer(signers[0].verifier.name), *signers)
-        elif rotate:  # the key was lost: its signatures no longer count
-            (editions_folder(settings) / NOTE).unlink(missing_ok=True)
-            signers = signers_to_sign(settings.home, signed_before=False)
-        write_signers(settings.home, signers[:1] if retire else signers)
-        with store.exclusive("switch"):
-            listed = store.list_editions()
-            if listed.current is not None:
-                store.set_current_and_prune(listed.editions, listed.current)
-        EditionLogWriter(settings, store).update()
-    return signers[0].verifier.text
 
 
 def verify_editions(settings: Settings) -> Iterator[tuple[str, str | None]]:
@@ -371,7 +279,7 @@ def _wrong_with_log(store: Datastore) -> str | None:
             path = row_trees_path(store.edition_folder(entry.edition))
             trees = decode_row_trees(path.read_bytes()) if path.exists() else {}
             for dataset, own in trees.items():
-                if rows_of(own) != entry.rows[dataset]:
+                if _logged_rows(own) != entry.rows[dataset]:
                     return f"the hashes of {dataset} of {entry.edition} differ"
     except (NotTrusted, StoreUnavailable, OSError, KeyError, msgspec.DecodeError) as failure:
         return str(failure)
@@ -430,22 +338,6 @@ def editions(context: click.Context, as_json: bool) -> None:
     print_table(("edition", "last capture (UTC)", "state"), lines)
 
 
-def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
-    """The changes between two kept editions, by dataset."""
-    store = open_fresh_store(settings)
-    stored = store.list_editions().editions
-    for edition in (before, after):
-        if edition not in stored:
-            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
-
-    async def compare() -> dict[str, Difference]:
-        opened = closing(open_edition(store, before)), closing(open_edition(store, after))
-        with closing(store), opened[0] as old, opened[1] as new:
-            return await diff(old, new, examples)
-
-    return asyncio.run(compare())
-
-
 @editions.command("diff")
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
@@ -456,7 +348,14 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None:
     """Compare edition A with edition B: rows added, changed, removed (withheld now, or no longer served), and
     restated (figures that a later vintage replaced)."""
-    differences = difference(load(), before, after, examples)
+    store = open_fresh_store(load())
+    stored = store.list_editions().editions
+    for edition in (before, after):
+        if edition not in stored:
+            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+    opened = closing(open_edition(store, before)), closing(open_edition(store, after))
+    with closing(store), opened[0] as old, opened[1] as new:
+        differences = asyncio.run(diff(old, new, examples))
     if as_json:
         document = {"before": before, "after": after, "datasets": differences}
         click.echo(msgspec.json.encode(document).decode())
@@ -474,7 +373,33 @@ def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None
 @click.argument("edition", metavar="ID")
 def rollback(edition: str) -> None:
     """Go back to a kept edition."""
-    roll_back(load(), edition)
+    settings = load()
+    refuse_where_editions_are_followed(settings)
+    store = open_store(settings)
+    log = EditionLogWriter(settings, store)
+    log.update()
+    with store.exclusive("switch"):  # so that no publisher removes it
+        if edition not in store.list_editions().editions:
+            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+        if any(may_name_a_person(edition, capture) for capture in _person_captures(store)):
+            raise EditionError(
+                f"{edition} is withdrawn: it may name somebody later proven to be a natural person"
+            )
+        withdrawn = _withdrawn(settings, store)
+        if edition in withdrawn:
+            raise EditionError(f"{edition} is withdrawn: {withdrawn[edition]}")
+        # Check the list, too: the newer edition that withdrew it may be damaged or gone by now.
+        if edition in store.withdrawn() - {store.list_editions().current}:
+            raise EditionError(
+                f"{edition} is withdrawn by a later edition: it may name a natural person, or hold data that "
+                "may not be redistributed; `sankofa publish` builds one without it"
+            )
+        open_edition(store, edition, check_all=True).close()
+        # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
+        store.set_current_and_prune(
+            [name for name in store.list_editions().editions if name not in withdrawn], edition
+        )
+    log.update()
     click.echo(f"current edition is now {edition}")
 
 
@@ -489,7 +414,29 @@ def rollback(edition: str) -> None:
 )
 def key(rotate: bool, retire: bool, add: Path | None) -> None:
     """Print the verifier key of this HOME (C2SP, Ed25519), for SANKOFA_TRUSTED_KEYS of the nodes."""
-    click.echo(edition_key(load(), rotate=rotate, retire=retire, add=add))
+    settings = load()
+    refuse_where_editions_are_followed(settings)
+    signers = signers_of(settings.home)
+    if not signers and not rotate:
+        raise OperatorError(f"HOME has no {KEY_FILE} yet: the first `sankofa publish` creates it")
+    if add is not None:
+        if not (added := read_signers(add)):
+            raise OperatorError(f"{add}: no such file")
+        signers = tuple(dict.fromkeys((*signers, *added)))
+    if rotate or retire or add is not None:  # a change of keys is signed at once
+        store = open_store(settings)
+        if rotate and signers:
+            signers = (new_signer(signers[0].verifier.name), *signers)
+        elif rotate:  # the key was lost: its signatures no longer count
+            (editions_folder(settings) / NOTE).unlink(missing_ok=True)
+            signers = signers_to_sign(settings.home, signed_before=False)
+        write_signers(settings.home, signers[:1] if retire else signers)
+        with store.exclusive("switch"):
+            listed = store.list_editions()
+            if listed.current is not None:
+                store.set_current_and_prune(listed.editions, listed.current)
+        EditionLogWriter(settings, store).update()
+    click.echo(signers[0].verifier.text)
 
 
 @editions.command("verify")
@@ -545,19 +492,31 @@ def rebuild_edition(moment: str, into: Path | None) -> None:
         raise click.BadParameter(str(failure), param_hint="INSTANT") from None
     if then > now:
         raise click.BadParameter("it is in the future", param_hint="INSTANT")
-    rebuilt = rebuild(load(), then, into)
-    for dataset, count in rebuilt.rows.items():
-        logged = rebuilt.different.get(dataset)
-        click.echo(f"{dataset}: {count} rows, " + ("as logged" if logged is None else f"logged {logged}"))
-    if rebuilt.withdrawals or rebuilt.persons:
-        click.echo(
-            f"left out: {rebuilt.withdrawals} withdrawals and {rebuilt.persons} natural persons proven since"
-        )
-    if rebuilt.unexplained:
+    if into is not None and into.exists() and any(into.iterdir()):
+        raise OperatorError(f"{into} is not empty: name a new folder")
+    settings = load()
+    with closing(open_fresh_store(settings)) as store:
+        entries = [one for one in store.log.tree().decoded if isinstance(one, LoggedEdition)]
+        published = [one for one in entries if datetime.fromisoformat(one.published_at) <= then]
+        if not published:
+            raise OperatorError("the log has no edition that was published by then")
+        entry = published[-1]
+        secret = _secret(settings, store, entry.edition)
+    rows, left_out = _rebuild(settings, entry, secret, into)
+    different = {name: logged["count"] for name, logged in entry.rows.items() if rows[name] != logged}
+    for name in rows:
+        logged = f"logged {different[name]}" if name in different else "as logged"
+        click.echo(f"{name}: {rows[name]['count']} rows, {logged}")
+    if excused := any(left_out.values()):
+        withdrawals, persons = left_out.values()
+        click.echo(f"left out: {withdrawals} withdrawals and {persons} natural persons proven since")
+    # Rows that were left out do not explain rows that are new.
+    unexplained = [name for name in different if not excused or rows[name]["count"] > different[name]]
+    if unexplained:
         raise click.ClickException(
-            f"{', '.join(rebuilt.unexplained)}: differs from edition {rebuilt.edition} in the log. Another "
+            f"{', '.join(unexplained)}: differs from edition {entry.edition} in the log. Another "
             "version, sources.toml or setting may have built it, or the ledger was changed "
             "(`sankofa ledger verify`)"
         )
-    same = "except for the rows left out" if rebuilt.different else "the same rows and roots"
-    click.echo(f"edition {rebuilt.edition} was rebuilt from the ledger: {same}")
+    same = "except for the rows left out" if different else "the same rows and roots"
+    click.echo(f"edition {entry.edition} was rebuilt from the ledger: {same}")
