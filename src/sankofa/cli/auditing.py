@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -56,7 +56,7 @@ def audit(file: Path, as_json: bool) -> None:
     table = InputFile(file)
     lines = list(_read(table))
     marks = {_decimal_mark(row["value"]) for _, row in lines if isinstance(row, dict)} - {""}
-    if not marks and _has_semicolons(table):
+    if not marks and not table.is_xlsx and any(b";" in peek(stream) for _, stream in table.documents()):
         marks = {".", ","}
     rows = [(line, _plain(row, marks)) for line, row in lines]
     audited = sorted(asyncio.run(_audit(rows)), key=lambda one: one.rank)
@@ -77,10 +77,6 @@ def _read(file: InputFile) -> Iterator[tuple[int, _Row | ValueError]]:
     for name, stream in file.documents():
         table = read_table(file.name, stream, "subject")
         yield from _rows(name, table.header if table else [], table.rows if table else ())
-
-
-def _has_semicolons(file: InputFile) -> bool:
-    return not file.is_xlsx and any(b";" in peek(stream) for _, stream in file.documents())
 
 
 def _rows(
@@ -137,17 +133,17 @@ def _decimal_mark(value: str) -> str:
 
 
 async def _audit(rows: list[tuple[int, _Row | ValueError]]) -> list[_Audited]:
+    audited = []
     with operator_call() as call:
-        return [await _audited(call, line, row) for line, row in rows]
-
-
-async def _audited(call: Call, line: int, row: _Row | ValueError) -> _Audited:
-    try:
-        if isinstance(row, ValueError):
-            return _unreadable(line, dict.fromkeys(_NEEDED, ""), str(row))
-        return await _judged(call, line, row)
-    except Problem as problem:
-        return _unreadable(line, cast(_Row, row), problem.detail)
+        for line, row in rows:
+            if isinstance(row, ValueError):
+                audited.append(_unreadable(line, dict.fromkeys(_NEEDED, ""), str(row)))
+                continue
+            try:
+                audited.append(await _judged(call, line, row))
+            except Problem as problem:
+                audited.append(_unreadable(line, row, problem.detail))
+    return audited
 
 
 def _unreadable(line: int, row: _Row, detail: str) -> _Audited:
@@ -160,18 +156,15 @@ async def _judged(call: Call, line: int, row: _Row) -> _Audited:
     if used > call.today:
         raise InvalidParameter("date", "a day in the future")
     then = await _check(call, row, used)
-    if then["verdict"] == "supported":
-        return _Audited(line, "supported", 0, row, then)
-    if then["verdict"] == "supported_then":
-        return _Audited(line, "restated", 0, row, then)
-    today = await _check(call, row, call.today)
-    if today["verdict"] in ("supported", "supported_then"):
-        early = (date.fromisoformat(today["available_at"]) - used).days
-        if early > 0:
-            return _Audited(line, "look-ahead", early, row, today)
-    if then["verdict"] == "contradicted":
-        return _Audited(line, "contradicted", 0, row, then)
-    return _Audited(line, "not found", 0, row, then)
+    finding = {"supported": "supported", "supported_then": "restated"}.get(then["verdict"])
+    if finding is None:
+        today = await _check(call, row, call.today)
+        if today["verdict"] in ("supported", "supported_then"):
+            early = (date.fromisoformat(today["available_at"]) - used).days
+            if early > 0:
+                return _Audited(line, "look-ahead", early, row, today)
+        finding = "contradicted" if then["verdict"] == "contradicted" else "not found"
+    return _Audited(line, finding, 0, row, then)
 
 
 def _day(text: str) -> date:

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final
 
 import click
 import msgspec
@@ -27,7 +27,6 @@ from sankofa.cli.keys import opened_keys
 from sankofa.cli.ledger import has_vault, open_ledger
 from sankofa.cli.output import Advance, progress_bar
 from sankofa.cli.process import now
-from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import (
     UNPACKED_TIMES,
     make_private_folder,
@@ -76,9 +75,6 @@ class BackupListing(msgspec.Struct, frozen=True):
     def signed_text(self) -> str:
         digest = hashlib.sha256(msgspec.json.encode(self.members)).hexdigest()
         return f"sankofa/backup/v1\n{self.created_at}\n{digest}\n"
-
-
-_decode_listing = msgspec.json.Decoder(BackupListing).decode
 
 
 class ArchiveWriter:
@@ -174,7 +170,7 @@ class ArchiveReader:
             known: dict[str, Any] = msgspec.json.decode(listing)
             if known.get("format") != FORMAT:
                 raise OperatorError(f"{self._path}: a backup of format {known.get('format')}, not {FORMAT}")
-            listed = _decode_listing(listing)
+            listed = msgspec.json.decode(listing, type=BackupListing)
         except (msgspec.DecodeError, UnicodeDecodeError, AttributeError) as failure:
             raise self._damaged("its listing cannot be read") from failure
         if read != [(member.name, member.size, member.sha256) for member in listed.members]:
@@ -226,19 +222,6 @@ _MEMBER: Final = re.compile(
     r"|hooks/[0-9a-f]+\.(?:json|cursor)"
 )
 """The members of a backup; no name leads outside the target folder."""
-_HARMLESS: Final = ("lost+found",)
-
-
-class Restored(NamedTuple):
-    listing: BackupListing
-    captures: int
-    records: int
-
-
-def count_rows(settings: Settings) -> int:
-    """About how many rows the ledger has. Raises OperatorError if there is no ledger."""
-    with open_ledger(settings, create=False) as ledger:  # upgrades a ledger of an older version
-        return sum(holding.rows for holding in ledger.holdings().values())
 
 
 def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, list[str]]:
@@ -252,17 +235,13 @@ def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupLi
         published = {"published": sorted(store.published()), "withdrawn": sorted(store.withdrawn())}
         archive.add("published.json", msgspec.json.encode(published))
         archive.add("log", store.log.tree().bundle())
-        _add_ledger(archive, settings, store, progress)
+        with closing(store.ledgers.open()) as session, session.snapshot():
+            seals.verify(session, settings.gate_key())
+            for number, (table, rows, lines) in enumerate(dump_rows(session)):
+                archive.add(f"ledger/{table}/{number:06}.jsonl", lines, rows)
+                progress(table, rows)
         listing = archive.finish(instant(now()), __version__, signers_of(settings.home))
     return listing, damaged
-
-
-def _add_ledger(archive: ArchiveWriter, settings: Settings, store: Datastore, progress: Advance) -> None:
-    with closing(store.ledgers.open()) as session, session.snapshot():
-        seals.verify(session, settings.gate_key())
-        for number, (table, rows, lines) in enumerate(dump_rows(session)):
-            archive.add(f"ledger/{table}/{number:06}.jsonl", lines, rows)
-            progress(table, rows)
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -302,8 +281,11 @@ async def _write_records(settings: Settings, copied: list[StoredRecord]) -> None
         await write_records(records, copied)
 
 
-def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
-    """Restore a backup into an empty HOME and empty stores. On OperatorError, nothing is left behind."""
+def restore(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, int, int]:
+    """Restore a backup into an empty HOME and empty stores. On OperatorError, nothing is left behind.
+
+    Returns its listing, and the numbers of captures and of key records.
+    """
     archive = ArchiveReader(path)
     _refuse_unless_empty(settings)
     listing = archive.verify(settings.verifier_keys())
@@ -321,15 +303,14 @@ def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
                 break
             small[name] = content
         _write_small_files(staged, small)
-        captures, count = _restore_stores(staged, small, chunks, progress)
-    return Restored(listing, captures, count)
+        return listing, *_restore_stores(staged, small, chunks, progress)
 
 
 def _refuse_unless_empty(settings: Settings) -> None:
     home = settings.home
     for leftover in home.glob(f"{_STAGING}*"):  # left by a restore that was killed
         shutil.rmtree(leftover, ignore_errors=True)
-    present = sorted(p.name for p in home.iterdir() if p.name not in _HARMLESS) if home.is_dir() else []
+    present = sorted(p.name for p in home.iterdir() if p.name != "lost+found") if home.is_dir() else []
     if present or (home.exists() and not home.is_dir()):
         what = f"{present[0]} is in it" if present else "it is not a folder"
         raise OperatorError(f"HOME ({home}) is not empty: {what}; restore needs an empty one")
@@ -406,7 +387,9 @@ def backup_command(file: Path) -> None:
     The file opens everything: keep it as safe as HOME. Editions are not in it; `publish` builds them again.
     """
     current = load()
-    with progress_bar("backup", count_rows(current)) as progress:
+    with open_ledger(current, create=False) as ledger:  # upgrades a ledger of an older version
+        rows = sum(holding.rows for holding in ledger.holdings().values())
+    with progress_bar("backup", rows) as progress:
         listing, damaged = back_up(current, file, progress)
     for line in damaged:
         click.echo(f"left out: {line}", err=True)
@@ -425,6 +408,6 @@ def restore_command(file: Path) -> None:
     """
     current = load()
     with progress_bar("restore", None) as progress:
-        restored = restore(current, file, progress)
-    summary = f"{restored.listing.rows} rows of {restored.captures} captures, {restored.records} key records"
-    click.echo(f"restored {summary}, as saved at {restored.listing.created_at}; now run: sankofa publish")
+        listing, captures, records = restore(current, file, progress)
+    summary = f"{listing.rows} rows of {captures} captures, {records} key records"
+    click.echo(f"restored {summary}, as saved at {listing.created_at}; now run: sankofa publish")

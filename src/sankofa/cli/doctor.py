@@ -10,12 +10,12 @@ import pwd
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -28,7 +28,6 @@ from sankofa.edition.read.edition_manager import open_edition
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_folder import BUILDING
 from sankofa.engines.keyvalue import KeyValue, open_keyvalue
-from sankofa.engines.ledger_store import LedgerRows
 from sankofa.engines.publication import Publication, signers_of
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
@@ -47,8 +46,7 @@ _DAY = timedelta(days=1)
 
 
 def store_findings(settings: Settings) -> Iterator[Finding]:
-    yield from _key_store(settings)
-    yield from _usage_store(settings)
+    yield from _key_value_stores(settings)
     if followed_address(settings):
         yield from _following(settings)
     if only_follows(settings):
@@ -60,24 +58,10 @@ def store_findings(settings: Settings) -> Iterator[Finding]:
     yield from _editions(settings)
 
 
-def _key_store(settings: Settings) -> Iterator[Finding]:
-    if _not_there(settings, settings.keystore, "keys"):
-        yield Finding("key store", "ok", "no key is issued yet")
-        return
-    if settings.lacks_keys_secret():
-        return  # reported with the secrets
-
+def _key_value_stores(settings: Settings) -> Iterator[Finding]:
     async def opened() -> None:
         async with opened_keys(settings, create=False):
             pass
-
-    yield _probe("key store", "KEYSTORE", opened())
-
-
-def _usage_store(settings: Settings) -> Iterator[Finding]:
-    if _not_there(settings, settings.usagestore, "usage-counters"):
-        yield Finding("usage store", "ok", "nothing is counted yet")
-        return
 
     async def counted() -> None:
         store = open_keyvalue(settings.keyvalue_url(settings.usagestore, "usage"), "usage store")
@@ -86,23 +70,23 @@ def _usage_store(settings: Settings) -> Iterator[Finding]:
         finally:
             await store.close()
 
-    yield _probe("usage store", "USAGESTORE", counted())
-
-
-def _not_there(settings: Settings, url: str, name: str) -> bool:
-    return url == "embedded:" and not (settings.home / name).exists()
-
-
-def _probe(component: str, setting: str, question: Coroutine[Any, Any, None]) -> Finding:
-    try:
-        asyncio.run(question)
-    except StoreUnavailable as failure:
-        return Finding(
-            component, "error", failure.cause, f"check that it answers, and check SANKOFA_{setting}"
-        )
-    except SettingsError as failure:
-        return Finding(component, "error", str(failure))
-    return Finding(component, "ok", "answers")
+    none_yet = "nothing is counted yet"
+    stores = [("usage store", "USAGESTORE", settings.usagestore, "usage-counters", none_yet, counted)]
+    if not settings.lacks_keys_secret():  # else reported with the secrets
+        stores.insert(0, ("key store", "KEYSTORE", settings.keystore, "keys", "no key is issued yet", opened))
+    for component, setting, url, file, none_yet, question in stores:
+        if url == "embedded:" and not (settings.home / file).exists():
+            yield Finding(component, "ok", none_yet)
+            continue
+        try:
+            asyncio.run(question())
+        except StoreUnavailable as failure:
+            remedy = f"check that it answers, and check SANKOFA_{setting}"
+            yield Finding(component, "error", failure.cause, remedy)
+        except SettingsError as failure:
+            yield Finding(component, "error", str(failure))
+        else:
+            yield Finding(component, "ok", "answers")
 
 
 def _ledger(settings: Settings) -> Iterator[Finding]:
@@ -116,7 +100,8 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
                 yield Finding("ledger", "error", "there is a ledger but no gate secret", remedy)
                 return
             keyed = not captures or seals.is_keyed_with(session, settings.gate_key())
-            if settings.datastore_folder() is None and _pages_unchecked(session):
+            checksums = "SELECT current_setting('data_checksums')"
+            if settings.datastore_folder() is None and list(session.query(checksums)) != [("on",)]:
                 message = "PostgreSQL has no page checksums: damage is found only when a row is read"
                 yield Finding("datastore", "warning", message, "stop it and run: pg_checksums --enable")
     except OperatorError as failure:
@@ -143,10 +128,6 @@ def _remedy(settings: Settings, failure: OperatorError) -> str:
     if isinstance(failure.__cause__, OSError) or "unable to open" in str(failure):
         return "give the user who runs this read and write access to HOME"
     return "restore it from a backup: docs/how-to/operating.md, Damage"
-
-
-def _pages_unchecked(session: LedgerRows) -> bool:
-    return list(session.query("SELECT current_setting('data_checksums')")) != [("on",)]
 
 
 def _following(settings: Settings) -> Iterator[Finding]:
@@ -370,11 +351,6 @@ def _user(number: int) -> str:
         return f"user {number}"
 
 
-def explain_settings_error(failure: SettingsError) -> Finding:
-    """A setting that cannot be read: nothing else can be checked."""
-    return Finding("settings", "error", str(failure), "see `sankofa settings`")
-
-
 _CHECKS: Final[dict[str, Callable[[Settings], Iterator[Finding]]]] = {
     "versions": _versions,
     "settings": _settings,
@@ -426,7 +402,7 @@ def doctor(as_json: bool) -> None:
     try:
         findings = examine(all_settings.load())
     except SettingsError as failure:
-        findings = [explain_settings_error(failure)]
+        findings = [Finding("settings", "error", str(failure), "see `sankofa settings`")]
     _report(findings, as_json)
 
 

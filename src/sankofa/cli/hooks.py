@@ -325,6 +325,7 @@ class Delivery:
         hook, feed = self._hook, feed_of(_DATASETS[self._hook.on])
         rights = replaced(grant(self._settings, "hooks", "professional", None, None), row_cap=_EVERY_ROW)
         captured = "" if before else last[:16]
+        wanted = hook.filters.get("country" if hook.on == "release" else "service_id")
         rows: dict[tuple[str, ...], tuple[str, bytes]] = {}
         with ExitStack() as opened:
             after = opened.enter_context(closing(open_edition(store, target)))
@@ -333,7 +334,7 @@ class Delivery:
             call = Call(after, rights, datetime.now(UTC).date(), cursors, no_such_edition)
             async for position, changes, _ in changed_keys(feed, old, after, ChangePosition(feed.dataset)):
                 added = {change.key[1:] for change in changes if change.change == ADDED}
-                if not added or not self._concerns(position):
+                if not added or (wanted is not None and wanted.upper() != position.key):
                     continue
                 for row in await self._matching_rows(call, position):
                     fields = msgspec.json.decode(row, type=_Identity)
@@ -344,10 +345,6 @@ class Delivery:
         at = next((when for when, name in store.log.published() if name == target), datetime.now(UTC))
         ordered = sorted(rows.items(), key=lambda item: (item[1][0], item[0]))
         return [self._message(key, verb, at.isoformat(), row) for key, (_, row) in ordered]
-
-    def _concerns(self, position: ChangePosition) -> bool:
-        name = "country" if self._hook.on == "release" else "service_id"
-        return self._hook.filters.get(name, position.key).upper() == position.key
 
     async def _matching_rows(self, call: Call, position: ChangePosition) -> list[msgspec.Raw]:
         """The rows of an issuer, or of a day in a country, that match the filters."""

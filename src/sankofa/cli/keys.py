@@ -78,21 +78,6 @@ async def opened_keys(
         await store.close()
 
 
-async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]]:
-    """Copy every record to another store, sealed with that store's secret.
-
-    Returns the number of records, the number that were new or different there, and a reason for each
-    damaged record left out. Raises OperatorError if it is the same store.
-    """
-    target = replace(current, keystore=url)
-    if target.keystore == current.keystore:
-        raise OperatorError("--to: the keys are already in this store (SANKOFA_KEYSTORE)")
-    source = replace(current, keys_secret=current.keys_secret_of_home())
-    async with opened_keys(source) as (_, _, records), opened_keys(target) as (_, _, others):
-        copied, damaged = await read_records(records)
-        return len(copied), await write_records(others, copied), damaged
-
-
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
@@ -221,32 +206,21 @@ async def list_keys(store: Keys, _: Quotas, used: LastUsed, as_json: bool) -> No
 async def usage(store: Keys, quotas: Quotas, used: LastUsed, id_or_key: str | None, as_json: bool) -> None:
     """Show the requests of each key in this UTC minute and month, its limits, and the day of last use."""
     records = [await store.find(id_or_key)] if id_or_key else await store.list()
-    rows: list[dict[str, Any]] = []
+    rows, lines = [], []
     for key in records:
         grant = store.grant_of(key)
         in_minute, in_month = await quotas.read(grant)
-        rows.append(
-            {
-                "id": key.id,
-                "tier": key.tier,
-                "label": key.label,
-                "minute_used": in_minute,
-                "minute_limit": grant.per_minute,
-                "month_used": in_month,
-                "month_limit": grant.per_month,
-                "last_used": await used.day_of(key.id),
-            }
-        )
+        last = await used.day_of(key.id)
+        row: dict[str, Any] = {"id": key.id, "tier": key.tier, "label": key.label}
+        row |= {"minute_used": in_minute, "minute_limit": grant.per_minute}
+        row |= {"month_used": in_month, "month_limit": grant.per_month, "last_used": last}
+        rows.append(row)
+        minute, month = f"{in_minute}/{grant.per_minute or '-'}", f"{in_month}/{grant.per_month or '-'}"
+        lines.append((key.id, key.tier, minute, month, f"used {last}" if last else "never used", key.label))
     if as_json:
         print_json(rows)
-        return
-    lines = []
-    for row in rows:
-        minute = f"{row['minute_used']}/{row['minute_limit'] or '-'}"
-        month = f"{row['month_used']}/{row['month_limit'] or '-'}"
-        last = f"used {row['last_used']}" if row["last_used"] else "never used"
-        lines.append((row["id"], row["tier"], minute, month, last, row["label"]))
-    print_table(("id", "tier", "minute", "month", "last use", "label"), lines)
+    else:
+        print_table(("id", "tier", "minute", "month", "last use", "label"), lines)
 
 
 @keys.command("revoke")
@@ -281,7 +255,17 @@ def copy(url: str) -> None:
             "not against tampering (docs/how-to/operating.md, Secrets)",
             err=True,
         )
-    total, changed, damaged = asyncio.run(copy_records(current, url))
+    target = replace(current, keystore=url)
+    if target.keystore == current.keystore:
+        raise OperatorError("--to: the keys are already in this store (SANKOFA_KEYSTORE)")
+    source = replace(current, keys_secret=current.keys_secret_of_home())
+
+    async def copied() -> tuple[int, int, list[str]]:
+        async with opened_keys(source) as (_, _, records), opened_keys(target) as (_, _, others):
+            read, damaged = await read_records(records)
+            return len(read), await write_records(others, read), damaged
+
+    total, changed, damaged = asyncio.run(copied())
     for reason in damaged:
         click.echo(f"left out: {reason}", err=True)
     click.echo(f"copied {total} records; {total - changed} of them were there already")
@@ -369,23 +353,17 @@ async def add(keys: Keys, store: Domains, host: str, key_id: str) -> None:
 async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
     """Each host with the keys it answers, and which of these are revoked."""
     revoked = {key.id for key in await keys.list() if key.revoked_at is not None}
-    rows: list[dict[str, Any]] = [
-        {
-            "host": record.host,
-            "keys": record.keys,
-            "revoked_keys": [key for key in record.keys if key in revoked],
-            "added_at": record.added_at,
-        }
-        for record in await store.list()
-    ]
+    rows, lines = [], []
+    for record in await store.list():
+        ended = [key for key in record.keys if key in revoked]
+        added = record.added_at
+        rows.append({"host": record.host, "keys": record.keys, "revoked_keys": ended, "added_at": added})
+        shown = ", ".join(f"{key} (revoked)" if key in ended else key for key in record.keys)
+        lines.append((record.host, added, shown))
     if as_json:
         print_json(rows)
-        return
-    lines = []
-    for row in rows:
-        keys_text = ", ".join(f"{key} (revoked)" if key in revoked else key for key in row["keys"])
-        lines.append((row["host"], row["added_at"], keys_text))
-    print_table(("host", "added", "keys"), lines)
+    else:
+        print_table(("host", "added", "keys"), lines)
 
 
 @domains.command("remove")

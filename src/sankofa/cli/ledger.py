@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,11 +47,14 @@ def ingest_files(
     files = files_under(paths)
     in_home = list(settings.home.glob("*"))  # before this command changes any file
     witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
-    with (
-        _ledger_to_try(settings) if dry_run else open_ledger(settings) as ledger,
-        progress_bar(source_id, len(files)) as progress,
-        without_cycle_collection(),
-    ):
+    with ExitStack() as opened:
+        used = settings
+        if dry_run and not has_ledger(settings):
+            folder = opened.enter_context(TemporaryDirectory(prefix="sankofa-try-"))
+            used = replace(settings, home=Path(folder))
+        ledger = opened.enter_context(open_ledger(used))
+        progress = opened.enter_context(progress_bar(source_id, len(files)))
+        opened.enter_context(without_cycle_collection())
         if not clock_is_right:
             refuse_doubtful_clock(now(), ledger.newest_capture(), witnesses)
         return ingest(
@@ -66,20 +69,6 @@ def ingest_files(
             vault=None if dry_run else open_vault(settings),
             dry_run=dry_run,
         )
-
-
-@contextmanager
-def _ledger_to_try(settings: Settings) -> Iterator[Ledger]:
-    """The ledger; if HOME has none, an empty temporary one, so that a trial leaves nothing in HOME."""
-    if has_ledger(settings):
-        with open_ledger(settings) as ledger:
-            yield ledger
-        return
-    with (
-        TemporaryDirectory(prefix="sankofa-try-") as folder,
-        open_ledger(replace(settings, home=Path(folder))) as ledger,
-    ):
-        yield ledger
 
 
 def open_vault(settings: Settings) -> Vault | None:
@@ -128,8 +117,7 @@ def has_ledger(settings: Settings) -> bool:
     return folder is None or (folder / "ledger.sqlite").is_file()
 
 
-@contextmanager
-def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
+def open_ledger(settings: Settings, *, create: bool = True) -> closing[Ledger]:
     """The ledger of the settings.
 
     Without `create`, raises OperatorError if there is none.
@@ -138,11 +126,7 @@ def open_ledger(settings: Settings, *, create: bool = True) -> Iterator[Ledger]:
     if not create and not has_ledger(settings):
         raise OperatorError(f"there is no ledger in HOME ({settings.home})")
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ledger = Ledger(open_store(settings), settings.gate_key(), now)
-    try:
-        yield ledger
-    finally:
-        ledger.close()
+    return closing(Ledger(open_store(settings), settings.gate_key(), now))
 
 
 @click.command("ingest")
@@ -237,34 +221,26 @@ def captures(source: str | None, as_json: bool) -> None:
         with open_ledger(current, create=False) as opened:
             valid = opened.without(())
             captured, unchanged = valid.captures(), valid.unchanged_files()
-    every = sorted((captured | unchanged).items())
-    listed = {number: capture for number, capture in every if source in (None, capture.source_id)}
-    if as_json:
-        print_json(
-            [
-                {
-                    "capture": number,
-                    "source": capture.source_id,
-                    "observed_at": capture.observed_at,
-                    "file": capture.file_name,
-                    "sha256": capture.content_sha256,
-                    "unchanged": number in unchanged,
-                }
-                for number, capture in listed.items()
-            ]
-        )
-        return
-    lines = [
-        (
-            str(number),
-            capture.source_id,
-            capture.observed_at,
-            capture.file_name,
-            "unchanged" if number in unchanged else "",
-        )
-        for number, capture in listed.items()
+    listed = [
+        {
+            "capture": number,
+            "source": capture.source_id,
+            "observed_at": capture.observed_at,
+            "file": capture.file_name,
+            "sha256": capture.content_sha256,
+            "unchanged": number in unchanged,
+        }
+        for number, capture in sorted((captured | unchanged).items())
+        if source in (None, capture.source_id)
     ]
-    print_table(("capture", "source", "observed_at", "file", ""), lines)
+    if as_json:
+        print_json(listed)
+        return
+    headings = ("capture", "source", "observed_at", "file")
+    lines = [
+        (*(str(row[name]) for name in headings), "unchanged" if row["unchanged"] else "") for row in listed
+    ]
+    print_table((*headings, ""), lines)
 
 
 class _Pair(NamedTuple):
@@ -303,13 +279,8 @@ def review(country: str | None, state: str, as_json: bool) -> None:
     if as_json:
         print_json([pair._asdict() for pair in listed])
         return
-    print_table(
-        ("match", "party", "country", "score", "service_id", "legal_name", "verdict"),
-        [
-            (p.match, p.party, p.country, f"{p.score:.2f}", p.service_id, p.legal_name, p.verdict)
-            for p in listed
-        ],
-    )
+    lines = [[*map(str, pair[:3]), f"{pair.score:.2f}", *map(str, pair[4:-1])] for pair in listed]
+    print_table(_Pair._fields[:-1], lines)
 
 
 def _decision(name: str, verdict: str, summary: str) -> None:
@@ -390,15 +361,6 @@ def has_vault(settings: Settings) -> bool:
     return (settings.home / "vault" / "journal.jsonl").exists()
 
 
-def verify_vault(settings: Settings) -> Verified:
-    """Read every byte that is kept."""
-    if not has_vault(settings):
-        return Verified(0, 0, 0, 0, 0, [])
-    vault = Vault.of(settings)
-    vault.drop_expired(now())
-    return vault.verify()
-
-
 def replay_vault(settings: Settings, into: Path | None) -> ReplayOutcome:
     """Rebuild the ledger into a folder, into the empty ledger of HOME, or separately for a comparison."""
     vault = Vault.of(settings)
@@ -440,8 +402,7 @@ def _replay(settings: Settings, vault: Vault, ledger: Ledger, until: int | None 
         return replay(vault, ledger, load_sources(settings.home), Limits.of(settings), started, until=until)
 
 
-@contextmanager
-def _new_home(settings: Settings, folder: Path) -> Iterator[Ledger]:
+def _new_home(settings: Settings, folder: Path) -> closing[Ledger]:
     """A ledger on files, with the gate secret and the sources of this HOME."""
     if folder.exists() and any(folder.iterdir()):
         raise OperatorError(f"{folder}: is not empty")
@@ -450,8 +411,7 @@ def _new_home(settings: Settings, folder: Path) -> Iterator[Ledger]:
         if (settings.home / name).exists():
             shutil.copyfile(settings.home / name, folder / name)  # with the permissions of a new file
     own = replace(settings, home=folder, datastore="sqlite:")
-    with closing(Ledger(open_store(own), settings.gate_key(), now)) as ledger:
-        yield ledger
+    return closing(Ledger(open_store(own), settings.gate_key(), now))
 
 
 def _differences(ledger: Ledger, rebuilt: Ledger, replayed: Replayed) -> list[str]:
@@ -476,7 +436,12 @@ def vault() -> None:
 @vault.command("verify")
 def verify_command() -> None:
     """Check every stored byte. If a file differs from what was ingested, name it and exit with 1."""
-    verified = verify_vault(load())
+    settings = load()
+    verified = Verified(0, 0, 0, 0, 0, [])
+    if has_vault(settings):
+        vault = Vault.of(settings)
+        vault.drop_expired(now())
+        verified = vault.verify()
     for fault in verified.faults:
         click.echo(f"damaged: {fault}", err=True)
     notes = [f"events {verified.events}, files {verified.objects}, bytes {verified.size}"]
