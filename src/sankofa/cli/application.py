@@ -8,19 +8,21 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from datetime import UTC, date, datetime
+from datetime import date
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from sankofa import __version__
 from sankofa.access.owner import FOLDER, LINK, token_in_path, token_in_query
 from sankofa.cli.guard import KnownClients, PriorityQueue
 from sankofa.cli.metrics import RequestCounter, write_counts
-from sankofa.cli.process import configure, keep_freed_memory
-from sankofa.cli.traces import tracer
+from sankofa.cli.process import configure, keep_freed_memory, timestamp
 from sankofa.dialects.app import DialectsApp
 from sankofa.mcp.surface import McpSurface
+from sankofa.model.errors import SettingsError
 from sankofa.operations.locked import AT, NO_DAY, PREFIX, day_of_path, without_day
 from sankofa.operations.service import Application, ObservedRequest, Receive, Scope, Send, Service
 from sankofa.rest.app import RestApp
@@ -168,7 +170,7 @@ class RequestObserver:
         """Raises SettingsError if traces are asked for and their exporter is not installed."""
         self._counter = counter
         self._logs = settings.access_log == "json"
-        self._tracer = tracer(settings.otlp_endpoint) if settings.otlp_endpoint else None
+        self._trace, self._end_traces = _tracer(settings.otlp_endpoint)
         self.waiting: list[ObservedRequest] = []
         self._lines: list[ObservedRequest] = []
         self._lost = 0
@@ -187,9 +189,8 @@ class RequestObserver:
     def stop(self) -> None:
         self._take(len(self.waiting))
         self._write()
-        if self._tracer is not None:
-            with suppress(Exception):  # nobody to tell: the service stops
-                self._tracer.stop()
+        with suppress(Exception):  # nobody to tell: the service stops
+            self._end_traces()
 
     def _take(self, most: int) -> None:
         requests = self.waiting[:most]
@@ -197,9 +198,8 @@ class RequestObserver:
         if self._counter is not None:
             for request in requests:
                 self._counter(request)
-        if self._tracer is not None:
-            for request in requests:
-                self._tracer.trace(request)
+        for request in requests:
+            self._trace(request)
         if self._logs:
             room = _MOST_LINES - len(self._lines)
             self._lines += requests[:room]
@@ -216,9 +216,9 @@ class RequestObserver:
                 lines = lines[os.write(sys.stderr.fileno(), lines) :]
 
     def _line(self, request: ObservedRequest) -> bytes:
-        when, grant = datetime.fromtimestamp(request.began + self._offset, UTC), request.grant
+        grant = request.grant
         fields = {
-            "time": when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "time": timestamp(request.began + self._offset),
             "request_id": request.request_id,
             "key": grant and grant.key_id,
             "link": (grant and grant.link) or None,
@@ -231,3 +231,56 @@ class RequestObserver:
             "ms": round(request.seconds * 1000, 3),
         }
         return _encode(fields) + b"\n"
+
+
+def _tracer(endpoint: str) -> tuple[Callable[[ObservedRequest], None], Callable[[], object]]:
+    """Makes the span of a request, sent by OTLP over HTTP; and sends the spans that are left.
+
+    Without an endpoint they do nothing. Raises SettingsError if the exporter is not installed.
+    """
+    if not endpoint:
+        return lambda request: None, lambda: None
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+    except ImportError as missing:
+        raise SettingsError(
+            "SANKOFA_OTLP_ENDPOINT needs an exporter: make setup EXTRAS=1, or install sankofa[tracing]"
+        ) from missing
+    resource = Resource.create({"service.name": "sankofa", "service.version": __version__})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=5)))
+    spans = provider.get_tracer("sankofa", __version__)
+    propagator = TraceContextTextMapPropagator()
+    offset = time.time_ns() - time.perf_counter_ns()
+
+    def trace(request: ObservedRequest) -> None:
+        caller = {
+            name.decode(): value.decode("latin-1")
+            for name, value in request.headers
+            if name in (b"traceparent", b"tracestate")
+        }
+        began = int(request.began * 1e9) + offset
+        span = spans.start_span(
+            request.operation,
+            context=propagator.extract(caller) if caller else None,
+            kind=SpanKind.SERVER,
+            start_time=began,
+            attributes={
+                "http.request.method": request.method,
+                "http.response.status_code": request.status,
+                "http.response.body.size": request.size,
+                "sankofa.request_id": request.request_id,
+                "sankofa.tier": request.grant.tier if request.grant else "",
+                "error.type": request.problem,
+            },
+        )
+        if request.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            span.set_status(Status(StatusCode.ERROR))
+        span.end(began + int(request.seconds * 1e9))
+
+    return trace, provider.shutdown

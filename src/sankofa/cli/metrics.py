@@ -24,7 +24,7 @@ import msgspec
 
 from sankofa import __version__
 from sankofa.cli.process import now
-from sankofa.engines.private_files import is_alive
+from sankofa.engines.private_files import is_alive, replace_file
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.model.limits import limit
 from sankofa.operations.service import ObservedRequest, Service, build_id
@@ -153,17 +153,8 @@ async def write_counts(counter: RequestCounter, service: Service, folder: Path) 
             state.edition, state.built_from = current.id, current.manifest.get("built_from")
         state.counted = counter.samples()
         with suppress(OSError):  # requests go on when the disk is full
-            await asyncio.to_thread(_replace, path, msgspec.json.encode(state))
+            await asyncio.to_thread(replace_file, path, msgspec.json.encode(state), durable=False)
         await asyncio.sleep(_WRITE_SECONDS)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_suffix(".new")
-    partial.write_bytes(content)
-    partial.replace(path)
-
-
-_decode = msgspec.json.Decoder(WorkerState).decode
 
 
 class ServiceMetrics:
@@ -205,7 +196,7 @@ class ServiceMetrics:
         running: dict[int, WorkerState] = {}
         for path in sorted(self._folder.glob("[0-9]*.json")):
             try:
-                state = _decode(path.read_bytes())
+                state = msgspec.json.decode(path.read_bytes(), type=WorkerState)
             except (OSError, msgspec.DecodeError):
                 continue
             if is_alive(path.stem):

@@ -58,12 +58,6 @@ def keep_freed_memory() -> None:
         library.mallopt(_M_TRIM_THRESHOLD, _KEPT)
 
 
-def return_freed_memory() -> None:
-    """Return freed memory to the system when nothing large is needed for a while."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def leave_cycles_to_the_end() -> None:
     """Turns off the cycle collector for commands that create millions of records; the process frees them
     when it ends. Collecting cost 3% of a small publication."""
@@ -160,33 +154,27 @@ def _end_after_signal(reader: int) -> None:
 def configure(settings: Settings) -> None:
     """Log to stderr with the configured level and format."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if settings.log_format == "json" else _Text())
+    handler.setFormatter(_Formatter(settings.log_format))
     logger = logging.getLogger("sankofa")
     logger.handlers = [handler]
     logger.propagate = False
     logger.setLevel(settings.log_level.upper())
 
 
-class _Text(logging.Formatter):
+class _Formatter(logging.Formatter):
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self._form = form
+
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_when(record)} {record.levelname.lower()} {record.name}: {record.getMessage()}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        when, level, message = timestamp(record.created), record.levelname.lower(), record.getMessage()
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        if self._form == "text":
+            return f"{when} {level} {record.name}: {message}" + (f"\n{trace}" if trace else "")
+        line = {"time": when, "level": level, "logger": record.name, "message": message}
+        return json.dumps(line | ({"exception": trace} if trace else {}), ensure_ascii=False)
 
 
-class _Json(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": _when(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
-
-
-def _when(record: logging.LogRecord) -> str:
-    return (
-        datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
+def timestamp(seconds: float) -> str:
+    """A Unix time as log lines have it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,6 +1,6 @@
 """`sankofa push` and `sankofa follow`, and the follower beside a server."""
 
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import closing, suppress
 from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
@@ -8,13 +8,7 @@ from urllib.parse import urlsplit
 import click
 
 from sankofa.cli.output import progress_bar
-from sankofa.cli.process import (
-    configure,
-    end_soon_after_signals,
-    keep_freed_memory,
-    return_freed_memory,
-    stop_on_signals,
-)
+from sankofa.cli.process import configure, end_soon_after_signals, stop_on_signals
 from sankofa.engines.object_store import (
     ObjectError,
     ObjectMissing,
@@ -26,7 +20,7 @@ from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.model.signed_notes import NotTrusted
 from sankofa.replication.follow import Follower, FollowState
-from sankofa.replication.push import Pushed, push
+from sankofa.replication.push import push
 from sankofa.replication.remote_log import note_pushed_to, take_log
 from sankofa.replication.stores import (
     followed_address,
@@ -39,35 +33,14 @@ from sankofa.settings import Settings, load
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
-def push_editions(settings: Settings, destination: str, keep_unused: timedelta) -> Pushed:
-    """Raises OperatorError."""
-    refuse_where_editions_are_followed(settings)
-    try:
-        target = open_destination(destination)
-    except SettingsError as failure:
-        raise OperatorError(f"{destination}: {failure}") from None
-    keep_freed_memory()
-    try:
-        with closing(target), progress_bar("push", None) as progress:
-            store = open_store(settings)
-            if store.log.tree().entries:
-                with suppress(ObjectMissing, NotTrusted):
-                    take_log(store, target)
-            pushed = push(store, target, keep_unused, progress=progress)
-            note_pushed_to(settings.home, destination)
-            return pushed
-    except ObjectError as failure:
-        raise OperatorError(str(failure)) from failure
-
-
 def follow_editions(settings: Settings, *, once: bool) -> FollowState:
     """Follow until a stop signal, or with `once` until the current edition is here. Raises OperatorError."""
     if not followed_address(settings):
         raise SettingsError("SANKOFA_EDITIONS: not set: there is nothing to follow")
-    keep_freed_memory()
-    with _only_follower(settings), closing(_source(settings)) as source:
-        store = open_following_store(settings)
-        follower = Follower(source, store, settings.editions_kept)
+    make_private_folder(settings.home)
+    refusal = "another process follows editions into this HOME"  # the lock ends with the process
+    with locked(settings.home / ".follow.lock", refusal=refusal), closing(_source(settings)) as source:
+        follower = Follower(source, open_following_store(settings), settings.editions_kept)
         if once:
             try:
                 follower.look()
@@ -75,12 +48,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
                 raise OperatorError(f"SANKOFA_EDITIONS: {failure}") from failure
             return follower.state
         with stop_on_signals() as stop:
-
-            def stopped(seconds: float) -> bool:
-                return_freed_memory()
-                return stop.wait(seconds)
-
-            follower.run(settings.editions_poll_seconds, stopped)
+            follower.run(settings.editions_poll_seconds, stop.wait)
         return follower.state
 
 
@@ -89,12 +57,6 @@ def _source(settings: Settings) -> ObjectSource:
         return open_source(followed_address(settings))
     except SettingsError as failure:
         raise SettingsError(f"SANKOFA_EDITIONS: {failure}") from None
-
-
-def _only_follower(settings: Settings) -> AbstractContextManager[None]:
-    """Lets one process follow into a HOME; the lock ends with the process."""
-    make_private_folder(settings.home)
-    return locked(settings.home / ".follow.lock", refusal="another process follows editions into this HOME")
 
 
 def check_followed(settings: Settings) -> None:
@@ -112,10 +74,7 @@ def follow_beside() -> None:
     """Follow in a separate process beside the workers, until a stop signal."""
     settings = load()
     configure(settings)
-    with (
-        end_soon_after_signals(),
-        suppress(OperatorError),
-    ):  # another process follows into this HOME: read its state
+    with end_soon_after_signals(), suppress(OperatorError):  # another process follows: read its state
         follow_editions(settings, once=False)
 
 
@@ -132,7 +91,22 @@ def follow_beside() -> None:
 def push_command(destination: str, keep_unused: float) -> None:
     """Send the kept editions to DESTINATION, for nodes to follow: a folder that a web server serves,
     s3://bucket/path, gs:// or az://. Only missing files are sent."""
-    pushed = push_editions(load(), destination, timedelta(minutes=keep_unused))
+    settings = load()
+    refuse_where_editions_are_followed(settings)
+    try:
+        target = open_destination(destination)
+    except SettingsError as failure:
+        raise OperatorError(f"{destination}: {failure}") from None
+    try:
+        with closing(target), progress_bar("push", None) as progress:
+            store = open_store(settings)
+            if store.log.tree().entries:
+                with suppress(ObjectMissing, NotTrusted):
+                    take_log(store, target)
+            pushed = push(store, target, timedelta(minutes=keep_unused), progress=progress)
+            note_pushed_to(settings.home, destination)
+    except ObjectError as failure:
+        raise OperatorError(str(failure)) from failure
     if pushed.replaced:
         click.echo(f"replaced at the destination: {pushed.replaced}", err=True)
     if not pushed.changed and not pushed.files:

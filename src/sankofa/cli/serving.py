@@ -16,7 +16,6 @@ import webbrowser
 from collections.abc import Callable, MutableSequence, Sequence
 from contextlib import suppress
 from functools import partial
-from importlib import import_module
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -31,9 +30,10 @@ from granian.log import LogLevels
 from granian.server.mp import MPServer
 
 from sankofa.access.owner import SIGN_IN, Owner
-from sankofa.cli.application import Duty, application
+from sankofa.cli.application import Duty, application  # before the fork, so that the workers share it
 from sankofa.cli.guard import ConnectionLimits, shed_connections
 from sankofa.cli.keys import opened_keys
+from sankofa.cli.metrics import serve_metrics
 from sankofa.cli.output import to_have_an_edition
 from sankofa.cli.process import STOP_SECONDS, SignalSafeEvent, configure, end_soon_after_signals, now
 from sankofa.engines.private_files import replace_file
@@ -291,7 +291,8 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
         )
     if settings.base_url == Settings.base_url:  # not set: links use the address it listens on
         os.environ["SANKOFA_BASE_URL"] = address
-        note_address(settings.home, address)
+        with suppress(OSError):  # for `sankofa open`; a read-only HOME does not stop the server
+            replace_file(settings.home / _ADDRESS, f"{address}\n".encode(), durable=False)
     if sign_in:
         public = address if settings.base_url == Settings.base_url else settings.base_url
         try:
@@ -303,7 +304,7 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
     if settings.metrics_port:
         listener = _listen_for_metrics(settings)
         metrics = Path(tempfile.mkdtemp(prefix="sankofa-metrics-")), listener
-        companions.append(Companion(partial(_serve_metrics, *metrics), (listener.fileno(),)))
+        companions.append(Companion(partial(serve_metrics, *metrics), (listener.fileno(),)))
         click.echo(f"Metrics at http://{settings.metrics_host}:{settings.metrics_port}/metrics")
     if address_followed := followed_address(settings):
         from sankofa.cli.replicating import check_followed, follow_beside
@@ -337,7 +338,6 @@ def run_server(settings: Settings, host: str, port: int, workers: int, *, sign_i
     # Otherwise a worker stopped during its start would run the inherited handler and never end.
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
     logging.captureWarnings(True)
-    import_module(_APPLICATION.partition(":")[0])  # the workers share what is loaded before the fork
     try:
         server.serve()
     finally:
@@ -373,13 +373,6 @@ def _listen_for_metrics(settings: Settings) -> socket.socket:
     except OSError as failure:
         reason = f"cannot serve metrics on {address[0]}:{address[1]}: {failure.strerror}"
         raise OperatorError(reason) from failure
-
-
-def _serve_metrics(folder: Path, listener: socket.socket) -> None:
-    """Runs in a separate process, so that only it loads the modules it needs."""
-    from sankofa.cli.metrics import serve_metrics
-
-    serve_metrics(folder, listener)
 
 
 def _deliver_hooks() -> None:
@@ -442,7 +435,11 @@ def open_pages(path: str, only_print: bool) -> None:
     Prints the address, which works once and for ten minutes.
     """
     current = load()
-    address = sign_in_address(current, _served_at(current), path)
+    base_url = current.base_url
+    if base_url == Settings.base_url:
+        with suppress(OSError):
+            base_url = (current.home / _ADDRESS).read_text(encoding="latin-1").strip() or base_url
+    address = sign_in_address(current, base_url, path)
     click.echo(address)
     if not only_print and not webbrowser.open(address):
         click.echo("No browser could be opened; open the address above yourself.", err=True)
@@ -457,17 +454,3 @@ def sign_in_address(current: Settings, base_url: str, path: str = "/") -> str:
 
     query = {"code": asyncio.run(code())} | ({"next": f"/{path.lstrip('/')}"} if path != "/" else {})
     return f"{base_url}{SIGN_IN}?{urlencode(query)}"
-
-
-def note_address(home: Path, address: str) -> None:
-    """Tell `sankofa open` where the server listens. A read-only HOME does not stop the server."""
-    with suppress(OSError):
-        replace_file(home / _ADDRESS, f"{address}\n".encode(), durable=False)
-
-
-def _served_at(current: Settings) -> str:
-    """BASE_URL if set, else the address of the last server started."""
-    if current.base_url == Settings.base_url:
-        with suppress(OSError):
-            return (current.home / _ADDRESS).read_text(encoding="latin-1").strip() or current.base_url
-    return current.base_url
