@@ -9,9 +9,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from importlib.resources import as_file, files
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
@@ -23,11 +21,11 @@ from sankofa.cli.output import progress_bar
 from sankofa.cli.process import leave_cycles_to_the_end
 from sankofa.edition.format.keys import LAYOUT
 from sankofa.edition.write.context import with_reasons
+from sankofa.edition.write.derived_parts import code_digest
 from sankofa.edition.write.publish import count_parts, publish
 from sankofa.edition.write.worker_processes import WorkerProcesses, keep_pandas_out
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import replace_file
-from sankofa.ledger.ingest import Summary
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import BuildFailed, EditionError, OperatorError
 from sankofa.model.text import toml_table
@@ -39,48 +37,24 @@ from sankofa.sources.registry import Source, load_sources
 _FILE: Final = ".last-publication.json"
 
 
-class PublicationInputs(msgspec.Struct, frozen=True):
-    ledger: tuple[int, str]
-    """The position and the chain of the last seal."""
-    others: str
-    """A digest of the sources, the settings that change an edition, and the code."""
-
-
 class _Publication(msgspec.Struct, frozen=True):
     edition: str
-    inputs: PublicationInputs
+    inputs: str
+    """A digest of the ledger's last seal, the sources, the settings that change an edition, and the code."""
     written: str
     """`Datastore.written_state` when ledger and edition were last compared with their seals."""
 
 
-def publication_inputs(
+def _publication_inputs(
     settings: Settings, ledger: Ledger, sources: Mapping[str, Source], *, despite_floors: bool
-) -> PublicationInputs:
+) -> str:
     head = list(ledger.rows("SELECT position, chain FROM seal ORDER BY position DESC LIMIT 1"))
-    position, chain = head[0] if head else (0, "")
-    digest = hashlib.sha256(
-        msgspec.json.encode([sources, despite_floors, settings.match_threshold]) + _code_state()
-    )
-    return PublicationInputs((int(position), str(chain)), digest.hexdigest())
+    inputs = msgspec.json.encode([head, sources, despite_floors, settings.match_threshold])
+    return hashlib.sha256(inputs + code_digest()).hexdigest()
 
 
-@cache
-def _code_state() -> bytes:
-    """Name, size and modification time of the files that affect an edition, as this process loaded them."""
-    package = Path(str(files("sankofa")))
-    lines = []
-    for folder, inside, names in os.walk(package):
-        inside[:] = sorted({*inside} - {"__pycache__", "client"})
-        directory = Path(folder)
-        for name in sorted(names):
-            if name.endswith((".py", ".sql", ".toml", ".json", ".csv", ".md")):
-                status = (path := directory / name).stat()
-                lines.append(f"{path.relative_to(package)} {status.st_size} {status.st_mtime_ns}\n")
-    return "".join(lines).encode()
-
-
-def unchanged_edition(
-    settings: Settings, store: Datastore, ledger: Ledger, inputs: PublicationInputs
+def _unchanged_edition(
+    settings: Settings, store: Datastore, ledger: Ledger, inputs: str
 ) -> dict[str, Any] | None:
     """The manifest of the current edition if publishing now would give the same edition, else None.
 
@@ -105,12 +79,6 @@ def unchanged_edition(
     except EditionError:
         return None
     return manifest if manifest.get("format") == LAYOUT else None
-
-
-def record_publication(settings: Settings, store: Datastore, edition: str, inputs: PublicationInputs) -> None:
-    """Record the inputs of the published edition, once the ledger is closed."""
-    with suppress(OperatorError):
-        _write(settings, _Publication(edition, inputs, store.written_state(edition)))
 
 
 def _write(settings: Settings, last: _Publication) -> None:
@@ -138,8 +106,8 @@ def publish_edition(
     log = EditionLogWriter(settings, store, processes)
     take_pushed_logs(store, settings.home, parse_witnesses(settings.log_witnesses))
     with open_ledger(settings) as ledger:
-        inputs = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
-        if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
+        inputs = _publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
+        if (manifest := _unchanged_edition(settings, store, ledger, inputs)) is not None:
             log.update()
             return {**with_reasons(manifest, ledger.withdrawals()), "unchanged": True}
         keep_pandas_out()
@@ -157,9 +125,11 @@ def publish_edition(
                 waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
                 log=log,
             )
-        after = publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
+        after = _publication_inputs(settings, ledger, sources, despite_floors=despite_floors)
     if after == inputs:  # else files were ingested meanwhile, perhaps before the ledger was read
-        record_publication(settings, store, manifest["edition"], inputs)
+        with suppress(OperatorError):
+            edition = manifest["edition"]
+            _write(settings, _Publication(edition, inputs, store.written_state(edition)))
     return manifest
 
 
@@ -167,13 +137,9 @@ def _worker_processes(settings: Settings, store: Datastore) -> WorkerProcesses:
     """Starts the configured number of processes for any work; with `auto`, only for work that takes longer
     than starting them."""
     named = settings.processes_to_publish()
-    number = named or min(_cores(), _PROCESSES_AT_MOST)
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    number = named or min(cores, _PROCESSES_AT_MOST)
     return WorkerProcesses(number, 1 if named else _WORTH_PROCESSES, store.ledgers.opener())
-
-
-def _cores() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 _verbose = click.option(
@@ -259,26 +225,6 @@ SAMPLE: Final = BundledWorld("sample")
 STARTER: Final = BundledWorld("starter")
 
 
-def publish_world(
-    settings: Settings, world: BundledWorld, *, if_empty: bool
-) -> tuple[dict[str, Any] | None, list[Summary]]:
-    """Ingest a bundled world and publish it. With `if_empty`, an existing edition is left alone, unless
-    an older version of Sankofa built it: this version could not read it.
-    """
-    if if_empty:
-        store = open_fresh_store(settings)
-        if (current := store.list_editions().current) is not None:
-            return (publish_edition(settings) if _has_older_layout(store, current) else None), []
-    _refuse_to_mix(settings, world)
-    with (
-        as_file(files("sankofa").joinpath(world.name)) as folder,
-        _worker_processes(settings, open_fresh_store(settings)) as processes,
-    ):
-        processes.expect(sum(path.stat().st_size for path in folder.rglob("*")) // _BYTES_OF_A_FIGURE)
-        summaries = [ingest_files(settings, source, [folder / path]) for source, path in world.files]
-        return publish_edition(settings, processes=processes), summaries
-
-
 def _has_older_layout(store: Datastore, edition: str) -> bool:
     with suppress(EditionError):
         layout = store.manifest(edition).get("format")
@@ -321,8 +267,20 @@ def sample(if_empty: bool) -> None:
 
 def _print_world(world: BundledWorld, if_empty: bool) -> None:
     leave_cycles_to_the_end()
-    manifest, summaries = publish_world(load(), world, if_empty=if_empty)
+    settings = load()
+    store = open_fresh_store(settings)
+    if if_empty and (current := store.list_editions().current) is not None:
+        if _has_older_layout(store, current):  # this version could not read it
+            print_published(publish_edition(settings))
+        return
+    _refuse_to_mix(settings, world)
+    with (
+        as_file(files("sankofa").joinpath(world.name)) as folder,
+        _worker_processes(settings, store) as processes,
+    ):
+        processes.expect(sum(path.stat().st_size for path in folder.rglob("*")) // _BYTES_OF_A_FIGURE)
+        summaries = [ingest_files(settings, source, [folder / path]) for source, path in world.files]
+        manifest = publish_edition(settings, processes=processes)
     for summary in summaries:
         click.echo(summary.line())
-    if manifest is not None:
-        print_published(manifest)
+    print_published(manifest)
