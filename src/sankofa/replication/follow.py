@@ -11,7 +11,7 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -61,8 +61,6 @@ class FollowState(msgspec.Struct, frozen=True):
     looked_at: str = ""
     answered_at: str = ""
     """When the pointer was last read, or more of an edition came."""
-    written_at: str = ""
-    """When the accepted note was signed."""
     index: str = ""
     """The digest of the note that everything is there of."""
     remote_edition: str = ""
@@ -133,7 +131,7 @@ class FollowingStore(Datastore):
     """
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
-        folder = self._folder_of(edition)
+        folder = self.edition_folder(edition)
         try:
             return super().open(edition, check_all=check_all)
         except EditionError:
@@ -178,14 +176,6 @@ class FollowingStore(Datastore):
         own = self._unsigned_pointer()
         usable = own in publication.editions and own not in publication.withdrawn
         return own if own is not None and usable else publication.current
-
-
-def damaged_editions(editions: Path) -> list[str]:
-    return [path.name.removeprefix(_DAMAGED) for path in editions.glob(f"{_DAMAGED}*")]
-
-
-def forget_damage(editions: Path, edition: str) -> None:
-    (editions / f"{_DAMAGED}{edition}").unlink(missing_ok=True)
 
 
 _log = logging.getLogger("sankofa.following")
@@ -281,7 +271,7 @@ class Follower:
             return False
         self._note(answered_at=utc_now())
         before, here = self._here()
-        damaged = damaged_editions(self._editions)
+        damaged = [path.name.removeprefix(_DAMAGED) for path in self._editions.glob(f"{_DAMAGED}*")]
         fingerprint = sha256(content).hexdigest()
         if fingerprint == self.state.index and here.current in here.editions and not damaged:
             if before is not None:
@@ -296,7 +286,6 @@ class Follower:
         self._pull_log(publication)
         self._note(
             index=fingerprint,
-            written_at=publication.written_at,
             pulled_files=self._files,
             pulled_bytes=self._bytes,
             pulled_seconds=round(time.monotonic() - began, 3),
@@ -328,7 +317,15 @@ class Follower:
     ) -> None:
         current = self._edition(publication.current)
         readable = bool(current.files)
-        self._note(remote_edition=current.edition, refusal="" if readable else self._refusal(current))
+        refusal = (
+            ""
+            if readable
+            else (
+                f"edition {current.edition} has layout {current.manifest['format']}, and this version reads "
+                f"layout {LAYOUT}: install the version that published it; the edition here stays in service"
+            )
+        )
+        self._note(remote_edition=current.edition, refusal=refusal)
         with self._unless_published_here(before):
             self._store.take_list(published)
         if not readable:
@@ -387,8 +384,9 @@ class Follower:
                 digest, size = listed[edition]
                 object_path = pool_path(digest) if self._is_pushed else f"{ROW_TREES}{edition}"
                 file = ListedFile(object_path, size, digest)
-                before = max((one for one in listed if one < edition), default="")
-                self._fetch([file], {digest: listed[before].sha256} if before else {})
+                before = max((one for one in listed if one < edition), default="") if self._is_pushed else ""
+                bases = {digest: listed[before].sha256} if before else {}
+                self._pool.fetch(self._source, [file], self._count, bases)
                 with self._store.locked_here("switch"):
                     make_private_folder(path.parent)
                     path.hardlink_to(self._pool.path(file))
@@ -452,12 +450,6 @@ class Follower:
                     older.append(edition)
         return older
 
-    def _refusal(self, current: EditionContents) -> str:
-        return (
-            f"edition {current.edition} has layout {current.manifest['format']}, and this version reads "
-            f"layout {LAYOUT}: install the version that published it; the edition here stays in service"
-        )
-
     def _pull(self, remote: EditionContents) -> bool:
         """Pull a complete edition and open it once; False if it is here already."""
         try:
@@ -468,11 +460,12 @@ class Follower:
         files = self._objects(remote)
         self._files += sum(not self._pool.holds(file) for file in {f.sha256: f for f in files}.values())
         bases = dict[str, str]()
-        if before := max((e for e in self._here()[1].editions if e < remote.edition), default=""):
+        before = max((e for e in self._here()[1].editions if e < remote.edition), default="")
+        if before and self._is_pushed:
             with suppress(EditionError):
                 changed = changed_files(edition_contents(self._editions / before), remote)
                 bases = {new.sha256: old.sha256 for old, new in changed}
-        self._fetch(files, bases)
+        self._pool.fetch(self._source, files, self._count, bases)
         self._link(remote)
         self._store.await_signature(remote.edition, remote.seal)
         try:
@@ -490,12 +483,6 @@ class Follower:
             for file in remote.files
         ]
 
-    def _fetch(self, files: Sequence[ListedFile], bases: Mapping[str, str]) -> None:
-        """Makes files from their local predecessors if the store has deltas, and pulls the others."""
-        if self._is_pushed:
-            self._pool.rebuild(self._source, files, bases, self._count)
-        self._pool.fetch(self._source, files, self._count)
-
     def _link(self, remote: EditionContents) -> None:
         folder = self._editions / remote.edition
         with self._store.locked_here("switch"):
@@ -512,7 +499,7 @@ class Follower:
                     self._pool.fetch(self._source, files, self._count)
                 if files:
                     self._link(remote)
-        forget_damage(self._editions, edition)
+        (self._editions / f"{_DAMAGED}{edition}").unlink(missing_ok=True)
 
     def _count(self, count: int) -> None:
         """Called from several threads. While something comes, the other side answers."""

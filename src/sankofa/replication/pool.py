@@ -22,6 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import Semaphore
+from types import MappingProxyType
 from typing import IO, Any, BinaryIO, Final
 
 from sankofa.engines.edition_folder import EditionContents
@@ -184,10 +186,18 @@ class Pool:
         make_private_folder(self._folder)
         replace_file(self._folder / name, content)
 
-    def fetch(self, source: ObjectSource, files: Sequence[ListedFile], progress: Progress) -> None:
+    def fetch(
+        self,
+        source: ObjectSource,
+        files: Sequence[ListedFile],
+        progress: Progress,
+        bases: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Pulls the missing files; `path` is the path of the object.
 
-        Raises ObjectError. Received bytes stay, and the next call continues from there.
+        A file with a predecessor here (`bases`, by SHA-256) is made from a delta, if the store has one and
+        its result is the published file. Raises ObjectError. Received bytes stay, and the next call continues
+        from there.
         """
         make_private_folder(self._folder)
         missing = [file for file in {f.sha256: f for f in files}.values() if not self.holds(file)]
@@ -195,8 +205,17 @@ class Pool:
         free = shutil.disk_usage(self._folder).free
         if missing and free < needed + _SPARE_BYTES:
             raise ObjectError(f"{needed} bytes are needed, and the disk has {free} free")
+        rebuilding = Semaphore(_REBUILT_AT_ONCE)
+
+        def bring(file: ListedFile) -> None:
+            if base := bases.get(file.sha256):
+                with rebuilding, suppress(NotApplicable, ObjectError, OSError):
+                    self._rebuild(source, file, self._folder / base, progress)
+                    return
+            self._fetch(source, file, progress)
+
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pull") as threads:
-            pulling = [threads.submit(self._fetch, source, file, progress) for file in missing]
+            pulling = [threads.submit(bring, file) for file in sorted(missing, key=lambda f: -f.size)]
             try:
                 for task in pulling:
                     task.result()
@@ -206,31 +225,18 @@ class Pool:
         if missing:
             sync(self._folder)
 
-    def rebuild(
-        self, source: ObjectSource, files: Sequence[ListedFile], bases: Mapping[str, str], progress: Progress
-    ) -> None:
-        """Makes files from their predecessors (`bases`, by SHA-256) and deltas. Leaves out files without a
-        delta, or whose result is not the published file."""
-
-        def make(file: ListedFile) -> None:
-            base = self._folder / bases[file.sha256]
-            with suppress(NotApplicable, ObjectError, OSError):
-                delta = source.read(delta_path(base.name, file.sha256), file.size)
-                progress(len(delta))
-                with replacing(self.path(file)) as stream:
-                    hashed = sha256()
-                    for chunk in apply_delta(base, delta):
-                        if stream.tell() + len(chunk) > file.size:
-                            raise NotApplicable(f"more than {file.size} bytes")
-                        hashed.update(chunk)
-                        stream.write(chunk)
-                    if hashed.hexdigest() != file.sha256:
-                        raise NotApplicable("not what was published")
-
-        missing = [file for file in files if file.sha256 in bases and not self.holds(file)]
-        make_private_folder(self._folder)
-        with ThreadPoolExecutor(_REBUILT_AT_ONCE, thread_name_prefix="rebuild") as threads:
-            list(threads.map(make, sorted(missing, key=lambda file: -file.size)))
+    def _rebuild(self, source: ObjectSource, file: ListedFile, base: Path, progress: Progress) -> None:
+        delta = source.read(delta_path(base.name, file.sha256), file.size)
+        progress(len(delta))
+        with replacing(self.path(file)) as stream:
+            hashed = sha256()
+            for chunk in apply_delta(base, delta):
+                if stream.tell() + len(chunk) > file.size:
+                    raise NotApplicable(f"more than {file.size} bytes")
+                hashed.update(chunk)
+                stream.write(chunk)
+            if hashed.hexdigest() != file.sha256:
+                raise NotApplicable("not what was published")
 
     def drop_damaged(self, files: Iterable[ListedFile]) -> int:
         """Compare files with their digests and remove those that differ; returns how many."""
@@ -281,16 +287,16 @@ class Pool:
             stream.seek(0)
             try:
                 _complete(stream, source, file, progress)
-            except _Useless as failure:
+            except _Useless:
                 with suppress(OSError):
                     partial.unlink()
-                raise ObjectError(str(failure)) from None
+                raise
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(self.path(file))
 
 
-class _Useless(Exception):
+class _Useless(ObjectError):
     """The bytes that arrived are not the published ones; none of them can be used."""
 
 

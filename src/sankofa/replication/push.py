@@ -6,7 +6,7 @@ edition needs stay for a while, for nodes that are pulling them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -63,20 +63,16 @@ _OPEN_EDITION: Final = re.compile(rf"{OPEN}([^/]+)/")
 class Pushed(NamedTuple):
     current: str
     editions: int
+    note: bytes
+    """The destination's current note."""
+    published: bytes
+    """The list of publications that it names."""
     files: int
     bytes: int
     removed: int
     changed: bool
     replaced: str
     """Why the destination's previous note is not trusted; empty if it is, or if there was none."""
-    signed: "SignedList"
-
-
-class SignedList(NamedTuple):
-    """The destination's current note, and the list of publications that it names."""
-
-    note: bytes
-    published: bytes
 
 
 def push(
@@ -96,68 +92,63 @@ def push(
         listed = store.list_editions()
     if listed.current is None:
         raise OperatorError("no edition is published: run `sankofa publish` first")
+    current = listed.current
     with destination.batch():
-        return _push(store, destination, keep_unused, progress, listed.editions, listed.current)
-
-
-def _push(
-    store: Datastore,
-    destination: ObjectDestination,
-    keep_unused: timedelta,
-    progress: Callable[[str], object],
-    editions: Sequence[str],
-    current: str,
-) -> Pushed:
-    signers = store.signers()
-    there = {stored.path: stored for stored in destination.objects(POOL)}
-    sizes = {path: stored.size for path, stored in there.items()}
-    before, present, replaced = _present(destination, signers, store)
-    contents = _contents(store, current, editions)
-    sending: list[EditionContents] = []
-    for name, own in contents.items():
-        try:
-            pushed_before = before is not None and before.editions.get(name) == own.seal
-            if not (pushed_before and all(_is_there(file, sizes) for file in own.files)):
-                _check(store, own, sizes)
-            sending.append(own)
-        except EditionError:
-            if name == current:
-                raise
-    sent = _send(store, destination, sending, sizes, progress)
-    unused_since = datetime.now(UTC) - keep_unused
-    whole = {edition.edition: edition for edition in sending}
-    _push_deltas(store, destination, whole, current, before.current if before else "", unused_since)
-    published = PublishedList(store.published(), store.withdrawn()).text
-    list_path = pool_path(sha256(published).hexdigest())
-    publication, note = sign_publication(
-        signers,
-        current=current,
-        editions={edition.edition: edition.seal for edition in sending},
-        withdrawn=store.withdrawn(),
-        published=published,
-        before=_later(before, store.publication()),
-        now=datetime.now(UTC),
-    )
-    changed = before is None or not publication.says_the_same(before)
-    push_log(store, destination)
-    if changed or list_path not in there:
-        destination.write(list_path, published, immutable=True)
-    if changed:
-        destination.write(NOTE, note, immutable=False)
-    needed = {list_path, *(pool_path(file.sha256) for edition in sending for file in edition.files)}
-    unused = [one.path for one in there.values() if one.path not in needed and one.modified <= unused_since]
-    destination.delete(unused)
-    _send_open_files(store, destination, sending[0], unused_since)
-    return Pushed(
-        current=current,
-        editions=len(sending),
-        files=len(sent),
-        bytes=sum(sent),
-        removed=len(unused),
-        changed=changed,
-        replaced=replaced,
-        signed=SignedList(note if changed else present, published),
-    )
+        signers = store.signers()
+        there = {stored.path: stored for stored in destination.objects(POOL)}
+        sizes = {path: stored.size for path, stored in there.items()}
+        before, present, replaced = _present(destination, signers, store)
+        contents = _contents(store, current, listed.editions)
+        sending: list[EditionContents] = []
+        for name, own in contents.items():
+            try:
+                pushed_before = before is not None and before.editions.get(name) == own.seal
+                if not (pushed_before and all(_is_there(file, sizes) for file in own.files)):
+                    _check(store, own, sizes)
+                sending.append(own)
+            except EditionError:
+                if name == current:
+                    raise
+        sent = _send(store, destination, sending, sizes, progress)
+        unused_since = datetime.now(UTC) - keep_unused
+        whole = {edition.edition: edition for edition in sending}
+        _push_deltas(store, destination, whole, current, before.current if before else "", unused_since)
+        published = PublishedList(store.published(), store.withdrawn()).text
+        list_path = pool_path(sha256(published).hexdigest())
+        publication, note = sign_publication(
+            signers,
+            current=current,
+            editions={edition.edition: edition.seal for edition in sending},
+            withdrawn=store.withdrawn(),
+            published=published,
+            before=max(
+                filter(None, (before, store.publication())), key=lambda one: one.sequence, default=None
+            ),
+            now=datetime.now(UTC),
+        )
+        changed = before is None or not publication.says_the_same(before)
+        push_log(store, destination)
+        if changed or list_path not in there:
+            destination.write(list_path, published, immutable=True)
+        if changed:
+            destination.write(NOTE, note, immutable=False)
+        needed = {list_path, *(pool_path(file.sha256) for edition in sending for file in edition.files)}
+        unused = [
+            one.path for one in there.values() if one.path not in needed and one.modified <= unused_since
+        ]
+        destination.delete(unused)
+        _send_open_files(store, destination, sending[0], unused_since)
+        return Pushed(
+            current=current,
+            editions=len(sending),
+            files=len(sent),
+            bytes=sum(sent),
+            removed=len(unused),
+            changed=changed,
+            replaced=replaced,
+            note=note if changed else present,
+            published=published,
+        )
 
 
 def push_log(store: Datastore, destination: ObjectDestination) -> None:
@@ -189,30 +180,25 @@ def _holds(destination: ObjectDestination, path: str, content: bytes) -> bool:
         return False
 
 
-def _later(one: Publication | None, other: Publication | None) -> Publication | None:
-    known = [publication for publication in (one, other) if publication is not None]
-    return max(known, key=lambda publication: publication.sequence, default=None)
-
-
 def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str, EditionContents]:
-    """Contents of the local editions, the current one first. Raises EditionError if that one is damaged."""
-    contents = {current: _with_row_trees(edition_contents(store.edition_folder(current)), store)}
-    for name in names:
-        if name != current:
-            with suppress(EditionError):
-                contents[name] = _with_row_trees(edition_contents(store.edition_folder(name)), store)
+    """Contents of the local editions with the hashes of their rows, if they are here; the current one first.
+
+    Raises EditionError if that one is damaged.
+    """
+    contents = {}
+    for name in dict.fromkeys([current, *names]):
+        folder = store.edition_folder(name)
+        try:
+            own = edition_contents(folder)
+        except EditionError:
+            if name == current:
+                raise
+            continue
+        with suppress(OSError):
+            digest, size = file_digest(row_trees_path(folder))
+            own = own._replace(files=(*own.files, ListedFile(f"../{ROW_TREES}{name}", size, digest)))
+        contents[name] = own
     return contents
-
-
-def _with_row_trees(contents: EditionContents, store: Datastore) -> EditionContents:
-    """With the hashes of its rows, if they are here."""
-    try:
-        digest, size = file_digest(row_trees_path(store.edition_folder(contents.edition)))
-    except OSError:
-        return contents
-    return contents._replace(
-        files=(*contents.files, ListedFile(f"../{ROW_TREES}{contents.edition}", size, digest))
-    )
 
 
 def _present(

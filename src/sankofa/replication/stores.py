@@ -12,18 +12,23 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import replace
-
 from sankofa.engines.datastore import Datastore, EditionList, open_datastore
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_log import NO_ENTRIES, LogTree
-from sankofa.engines.ledger_store import LedgerStore, LockName, open_ledgers
+from sankofa.engines.ledger_store import LockName, open_ledgers
 from sankofa.engines.object_store import ObjectError, open_destination, open_source
 from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.model.signed_notes import Signer, Verifier
-from sankofa.replication.follow import Follower, FollowingStore, RefusedNote, utc_now, write_state
+from sankofa.replication.follow import (
+    Follower,
+    FollowingStore,
+    FollowState,
+    RefusedNote,
+    utc_now,
+    write_state,
+)
 from sankofa.replication.push import push, push_log
 from sankofa.settings import Settings
 
@@ -35,20 +40,16 @@ class SharedStore(FollowingStore):
     """One key signs for all publishing machines. Without SANKOFA_TRUSTED_KEYS a machine that has the key
     trusts it; the others trust the first key they saw."""
 
-    def __init__(
-        self,
-        folder: Path,
-        ledgers: LedgerStore,
-        cache_bytes: int,
-        trusted: tuple[Verifier, ...],
-        *,
-        home: Path,
-        address: str,
-        editions_kept: int,
-    ) -> None:
-        super().__init__(folder, ledgers, cache_bytes, trusted, home)
-        self._address = address
-        self._editions_kept = editions_kept
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(
+            editions_folder(settings).parent,
+            open_ledgers(settings.datastore, settings.home, SCHEMA),
+            settings.block_cache_bytes,
+            settings.verifier_keys(),
+            settings.home,
+        )
+        self._address = followed_address(settings)
+        self._editions_kept = settings.editions_kept
         self._refused: RefusedNote | None = None
         """Why the note there is not followed, as of the last check."""
 
@@ -104,20 +105,15 @@ class SharedStore(FollowingStore):
                 pushed = push(self, destination, KEEP_UNUSED, listed=EditionList(tuple(stored), current))
         except ObjectError as failure:
             raise OperatorError(f"nothing was published: {failure}") from failure
-        note, published = pushed.signed
-        self.take_list(published)
-        self.take(note, current, stored)
+        self.take_list(pushed.published)
+        self.take(pushed.note, current, stored)
         now = utc_now()
-        state = replace(
-            self.following(),
-            index=sha256(note).hexdigest(),
-            remote_edition=current,
+        state = FollowState(
             looked_at=now,
             answered_at=now,
-            failure="",
-            failing_since="",
-            refusal="",
-            untrusted="",
+            index=sha256(pushed.note).hexdigest(),
+            remote_edition=current,
+            refused=self.following().refused,
         )
         write_state(self.editions, state)
 
@@ -178,19 +174,11 @@ def open_fresh_store(settings: Settings) -> Datastore:
 
 
 def open_following_store(settings: Settings) -> FollowingStore:
-    ledgers = open_ledgers(settings.datastore, settings.home, SCHEMA)
     if shares_ledger(settings):
-        return SharedStore(
-            editions_folder(settings).parent,
-            ledgers,
-            settings.block_cache_bytes,
-            settings.verifier_keys(),
-            home=settings.home,
-            address=followed_address(settings),
-            editions_kept=settings.editions_kept,
-        )
+        return SharedStore(settings)
     if settings.datastore != "sqlite:":
         raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")
+    ledgers = open_ledgers(settings.datastore, settings.home, SCHEMA)
     return FollowingStore(settings.home, ledgers, settings.block_cache_bytes, settings.verifier_keys())
 
 
