@@ -158,7 +158,6 @@ def test_no_message_shows_the_address_or_the_password(tmp_path: Path, url: str) 
     messages = [str(failure) + failure.cause for failure in (run(ping),)]
     for call in (
         store.ledgers.open,
-        store.ledgers.tables,
         store.ledgers.captured,
         lambda: store.set_current_and_prune(["one"], "one"),
         store.exclusive("switch").__enter__,

@@ -113,8 +113,6 @@ _EXTENT = struct.Struct("<QIII4x")
 _ROWS = struct.Struct("<QII")
 _LEAST_COMPRESSED = 4096
 """Rows smaller than this are not compressed: it would cost more time than it saves space."""
-_SHORT_KEY = 1024
-"""Fits the entry of a key with one block, unless the key itself is half as long."""
 _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 _DIGEST = 16
@@ -275,17 +273,15 @@ class BlockFileReader:
                 return None
             if occupant == hashed:
                 at = table[2 * slot + 1]
-                if not (complete or self._has_checked(at, at + _SHORT_KEY)):
+                if not complete:
                     self._check_key(at)
                 count, length = _KEY.unpack_from(whole, at)
-                if not complete and (count > 1 or length > _SHORT_KEY // 2):
-                    self._check_key(at)
                 at += _KEY.size
                 if whole[at : at + length] == name:
                     at += length + -length % 8
                     if count == 1 and not skip and most:  # most often
                         extent: Extent = _EXTENT.unpack_from(whole, at)
-                        if not (complete or self._has_checked(extent[0], sum(extent[:3]))):
+                        if not complete:
                             self._check_extents([extent])
                         return [self.block(extent, needs_rows)]
                     first, last = (
@@ -335,11 +331,6 @@ class BlockFileReader:
         rows = zstd.decompress(self._bytes[at : at + stored])
         self._cache.put(self._serial + at, rows)
         return rows
-
-    def _has_checked(self, start: int, end: int) -> bool:
-        """Whether bytes within one page are verified already; false if they cross into the next page."""
-        page = start >> PAGE_BITS
-        return end >> PAGE_BITS == page and bool(self._state.verified[page])
 
     def _check_key(self, at: int) -> None:
         self.file.check(at, at + _KEY.size)

@@ -162,14 +162,12 @@ class CounterFile:
     def counts(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...]:
         """The present counts. No lock: a count is one aligned number."""
         start = _page_of(name).start
-        return tuple([self._count(start, _mark_of(name, window.name), now) for window in windows])
-
-    def _count(self, start: int, mark: bytes, now: int) -> int:
-        at = self._slot_of(start, mark)
-        if at < 0:
-            return 0
-        slot = at // _WORD
-        return self._words[slot + _COUNT] if self._words[slot + _UNTIL] >= now else 0
+        counts = []
+        for window in windows:
+            slot = self._slot_of(start, _mark_of(name, window.name)) // _WORD
+            valid = slot >= 0 and self._words[slot + _UNTIL] >= now
+            counts.append(self._words[slot + _COUNT] if valid else 0)
+        return tuple(counts)
 
     def _slot_of(self, start: int, mark: bytes) -> int:
         """The offset of a mark's slot in its page; -1 if it has none."""

@@ -37,6 +37,7 @@ from sankofa.engines.publication import (
     KEY_FILE,
     LIST,
     NOTE,
+    WITHDRAWN,
     Manifest,
     Publication,
     PublishedList,
@@ -45,7 +46,6 @@ from sankofa.engines.publication import (
     sign_publication,
     signers_of,
     signers_to_sign,
-    withdrawal_lines,
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import NotTrusted, Signer, Verifier
@@ -110,17 +110,17 @@ class Datastore:
         Its manifest must match the seal. `check_all` verifies every byte that this process has not verified
         before; otherwise it verifies as many as take a moment, and the rest when they are read.
         """
-        folder = self._folder_of(edition)
+        folder = self.edition_folder(edition)
         self._states.forget_missing()
         return EditionReader(folder, self._opened, self._signed_seal(edition), check_all=check_all)
 
     def sealed_folder(self, edition: str) -> tuple[Path, str | None]:
         """Its folder and seal, with which another process opens it (`EditionReader`)."""
-        return self._folder_of(edition), self._signed_seal(edition)
+        return self.edition_folder(edition), self._signed_seal(edition)
 
     def manifest(self, edition: str) -> Manifest:
         """The sealed manifest; reads no other file. Raises EditionError."""
-        folder = self._folder_of(edition)
+        folder = self.edition_folder(edition)
         with edition_errors(folder):
             return read_manifest(folder, self._signed_seal(edition))
 
@@ -180,7 +180,8 @@ class Datastore:
             )
         return signers
 
-    def _folder_of(self, edition: str) -> Path:
+    def edition_folder(self, edition: str) -> Path:
+        """Raises EditionError if it is not the name of an edition."""
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
         return self.editions / edition
@@ -201,9 +202,6 @@ class Datastore:
                         f"{path.name} {known.st_ino} {known.st_size} {known.st_mtime_ns}\n".encode()
                     )
         return digest.hexdigest()
-
-    def edition_folder(self, edition: str) -> Path:
-        return self.editions / edition
 
     def list_editions(self) -> EditionList:
         publication = self.publication()
@@ -295,7 +293,7 @@ class Datastore:
 
     def withdraw(self, editions: Collection[str]) -> None:
         """Marks stored editions as withdrawn: they may not be served instead of a newer one."""
-        self._append_to_list(withdrawal_lines(sorted({*editions} - self.withdrawn())))
+        self._append_to_list([f"{WITHDRAWN}{edition}" for edition in sorted({*editions} - self.withdrawn())])
 
     def withdrawn(self) -> frozenset[str]:
         return self.published_list().withdrawn

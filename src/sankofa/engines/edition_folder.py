@@ -9,15 +9,14 @@ editions/<edition>/files/*.parquet
 A part or file shared by two editions is one file under two names (`engines.edition_reader`).
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sankofa.engines.block_file import BlockFileWriter, StoredBlock
 from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, FileStates, page_count
@@ -36,7 +35,7 @@ from sankofa.engines.edition_reader import (
     read_manifest,
     stored_files,
 )
-from sankofa.engines.private_files import PRIVATE_FOLDER, operator_errors, sync
+from sankofa.engines.private_files import PRIVATE_FOLDER, operator_errors, sync, try_lock
 from sankofa.engines.publication import Manifest, open_manifest, seal_manifest
 from sankofa.model.errors import EditionError
 
@@ -64,7 +63,8 @@ class EditionWriter:
         self._opened = opened
         self._signed = signed
         self._finished = finished
-        self._folder, self._lock = building_folder(editions)
+        self._building = ExitStack()
+        self._folder = self._building.enter_context(building_folder(editions))
         self._unfinished = self._folder / "part"
         self._parts = self._folder / PARTS
         self.files = self._folder / FILES
@@ -79,7 +79,7 @@ class EditionWriter:
                 self.files.mkdir(PRIVATE_FOLDER)
                 self._parts.mkdir(PRIVATE_FOLDER)
         except BaseException:
-            self._remove()
+            self._building.close()
             raise
 
     def write(self, blocks: Iterable[StoredBlock]) -> None:
@@ -129,9 +129,12 @@ class EditionWriter:
             self.abandon()
             return
         with operator_errors(self._unfinished):
-            parts = manifest.get("parts") or self._only_part()
+            if (parts := manifest.get("parts")) is None:
+                self.end_part("")
+                parts = [{"kinds": sorted(self._kinds), "first": "", "content": ""}]
             stored = [self._held[part["content"]] for part in parts]
-            stored += [self._file(file["name"], file["sha256"]) for file in manifest.get("files", ())]
+            for file in manifest.get("files", ()):
+                stored.append(self._held.get(file["sha256"]) or describe_file(self.files / file["name"]))
             checksums = b"".join(file.pages for file in stored)
             content, seal = seal_manifest(
                 {
@@ -152,52 +155,34 @@ class EditionWriter:
             self._folder.rename(destination)
             sync(self._editions)
         self._finished(edition, seal)
-        self._unlock()
+        self._building.close()
 
     def abandon(self) -> None:
         """Leave nothing behind, even on a full disk, where a file's last bytes cannot be written."""
         if self._blocks is not None:
             with suppress(OSError):
                 self._blocks.close()
-        self._remove()
+        self._building.close()
 
     def _part(self) -> BlockFileWriter:
         if self._blocks is None:
             self._blocks = BlockFileWriter(self._unfinished)
         return self._blocks
 
-    def _only_part(self) -> list[dict[str, Any]]:
-        """Make one part of all rows, for a caller that names no parts."""
-        self.end_part("")
-        return [{"kinds": sorted(self._kinds), "first": "", "content": ""}]
-
     def _link(self, known_by: str, folder: Path, name: str) -> bool:
         """Link a file of a kept edition into this one, under its own name unless another is given."""
-        if (whole := self._whole_file(known_by)) is None:
-            return False
-        path, stored = whole
-        try:
-            link_or_copy(path, folder / (name or stored.sha256))
-        except OSError:
-            return False
-        self._held[known_by] = stored
-        return True
-
-    def _whole_file(self, known_by: str) -> tuple[Path, StoredFile] | None:
-        """A file of a kept edition, with every page verified."""
         if self._stored_files is None:
             self._stored_files = _files_of_editions(self._editions, self._signed)
         if known_by not in self._stored_files:
-            return None
+            return False
         path, stored = self._stored_files[known_by]
         try:
             CheckedFile(path, stored.size, stored.pages, self._opened.states).check_all()
+            link_or_copy(path, folder / (name or stored.sha256))
         except (Damaged, OSError):
-            return None
-        return path, stored
-
-    def _file(self, name: str, sha256: str) -> StoredFile:
-        return self._held.get(sha256) or describe_file(self.files / name)
+            return False
+        self._held[known_by] = stored
+        return True
 
     def _make_durable(self) -> None:
         """Flush every file to the disk: at once for a reused file, which is there already."""
@@ -208,15 +193,6 @@ class EditionWriter:
                 sync(path)
         for folder in (self._parts, self.files, self._folder):
             sync(folder)
-
-    def _remove(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._unlock()
-
-    def _unlock(self) -> None:
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            os.close(lock)
 
 
 def _files_of_editions(
@@ -244,14 +220,21 @@ def _is_whole(folder: Path, seal: str, manifest: Manifest) -> bool:
     return bool(reader.manifest.get("content_sha256") == manifest.get("content_sha256"))
 
 
-def building_folder(parent: Path) -> tuple[Path, int | None]:
-    """A new folder to build in, and its lock. Removes folders of builds that have ended."""
+@contextmanager
+def building_folder(parent: Path) -> Iterator[Path]:
+    """A new folder, removed at the end unless it was renamed. Removes folders of builds that ended."""
     for folder in parent.glob(f"{BUILDING}*"):
         if (lock := lock_folder(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
     folder = Path(tempfile.mkdtemp(prefix=BUILDING, dir=parent))
-    return folder, lock_folder(folder)
+    lock = lock_folder(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
 
 
 def lock_folder(folder: Path) -> int | None:
@@ -260,12 +243,10 @@ def lock_folder(folder: Path) -> int | None:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
+    if try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 class EditionContents(NamedTuple):
@@ -298,21 +279,14 @@ def listed_contents(edition: str, content: bytes, seal: str) -> EditionContents:
 def link_edition(folder: Path, files: Iterable[tuple[str, Path]]) -> None:
     """Assembles an edition from links to files (path in its folder, file), in one step. Replaces an edition
     with the same name. Raises OperatorError."""
-    editions = folder.parent
-    with operator_errors(folder):
-        building, lock = building_folder(editions)
-        try:
-            for path, file in files:
-                target = building / path
-                target.parent.mkdir(0o700, exist_ok=True)
-                os.link(file, target)
-            for changed in {target.parent for target in building.rglob("*")}:
-                sync(changed)
-            if folder.exists():
-                shutil.rmtree(folder)
-            building.rename(folder)
-            sync(editions)
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
-            if lock is not None:
-                os.close(lock)
+    with operator_errors(folder), building_folder(folder.parent) as building:
+        for path, file in files:
+            target = building / path
+            target.parent.mkdir(0o700, exist_ok=True)
+            os.link(file, target)
+        for changed in {target.parent for target in building.rglob("*")}:
+            sync(changed)
+        if folder.exists():
+            shutil.rmtree(folder)
+        building.rename(folder)
+        sync(folder.parent)

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -183,7 +183,9 @@ class EditionReader:
                 for path, file in stored[len(parts) :]
             }
             self._scrubbed = [*(part.file for part in parts), *self._files.values()]
-            _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
+            most = sys.maxsize if check_all else _CHECKED_AT_OPENING
+            for file in self._scrubbed:  # the rest is compared when it is read, and by `scrub`
+                most -= file.check_all(most) if most > 0 else 0
             self._mapped = [part.file for part in parts]
             self._parts = PartsByKind(self.manifest, parts)
         self._ranges: dict[str, ByteCache[ByteRange]] = {}
@@ -226,20 +228,16 @@ class EditionReader:
         try:
             for number, content in enumerate(contents):
                 if content is None:
-                    contents[number] = self._byte_range(kind, ranges[number], cached)
+                    block, start, end = ranges[number]
+                    part, own_number = self._parts.of_block(kind, block)
+                    contents[number] = content = part.byte_range(own_number, start, end)
+                    cached.put(ranges[number], content)
                     read += 1
                     if read % _RANGES_AT_ONCE == 0:
                         await asyncio.sleep(0)
         except Damaged as damage:
             raise self._unavailable(damage) from None
         return cast("list[bytes]", contents)
-
-    def _byte_range(self, kind: str, byte_range: ByteRange, cache: ByteCache[ByteRange]) -> bytes:
-        block, start, end = byte_range
-        part, number = self._parts.of_block(kind, block)
-        content = part.byte_range(number, start, end)
-        cache.put(byte_range, content)
-        return content
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """The bytes [start, end) of one of its files, read in a thread: a slow disk blocks no request."""
@@ -334,11 +332,3 @@ def stored_files(folder: Path, manifest: Manifest) -> list[tuple[Path, StoredFil
         files.append((folder / path, StoredFile(digest, size, checksums[start:end])))
         start = end
     return files
-
-
-def _check_files(files: Iterable[CheckedFile], most: int) -> None:
-    """Compares up to a number of bytes; the rest is compared when it is read, and by `scrub`."""
-    for file in files:
-        if most <= 0:
-            return
-        most -= file.check_all(most)

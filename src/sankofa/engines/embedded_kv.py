@@ -7,7 +7,6 @@ writers sleep for tens of milliseconds. See docs/decisions/key-value-store.md.
 
 import asyncio
 import ctypes
-import fcntl
 import os
 import sqlite3
 import time
@@ -18,7 +17,7 @@ from typing import Any
 
 from sankofa.engines.counter_file import CounterFile
 from sankofa.engines.keyvalue import PROBE, Window
-from sankofa.engines.private_files import SQLITE_FAILURES
+from sankofa.engines.private_files import SQLITE_FAILURES, try_lock
 from sankofa.model.errors import StoreUnavailable
 from sankofa.model.limits import limit
 
@@ -105,7 +104,7 @@ class EmbeddedKeyValue:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = self._path.with_name(self._path.name + "-lock")
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            while not _locked(descriptor):
+            while not try_lock(descriptor):
                 if time.monotonic() > deadline:
                     raise TimeoutError(0, "another process is writing")
                 await asyncio.sleep(_BUSY_SECONDS)
@@ -178,7 +177,9 @@ class EmbeddedKeyValue:
                 return self._open_values().execute(statement, values).fetchall()
             except (*SQLITE_FAILURES, OSError) as error:
                 deadline = deadline or time.monotonic() + _CALL_SECONDS
-                if not _is_busy(error) or time.monotonic() > deadline:
+                # Another process is writing, or turning a new file to WAL: SQLite has several codes for it.
+                is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() > deadline:
                     # On a full disk reading goes on, but opening again would fail.
                     if statement not in (_PUT, _REPLACE):
                         self._drop_values()
@@ -190,7 +191,9 @@ class EmbeddedKeyValue:
         if self._values is not None and self._values_process == process:
             return self._values
         self._drop_values()
-        self._create_file()
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Private: SQLite would make it readable by everyone. Companion files get the same mode.
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         identity = _identity(self._path)
         # No timeout: SQLite would sleep with the whole event loop; _rows waits instead.
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
@@ -215,12 +218,6 @@ class EmbeddedKeyValue:
             _never_close(self._values)
             self._values = None
             self._known.clear()
-
-    def _create_file(self) -> None:
-        """Creates the file private; SQLite would make it readable by everyone. Companion files get the same
-        mode."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def _open_counters(self) -> CounterFile:
         if self._counters is None:
@@ -299,17 +296,3 @@ def _never_close(connection: sqlite3.Connection) -> None:
     """Keeps the connection open until the process ends: closing it would remove the `-wal` file, whose name
     now belongs to another file."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_busy(error: Exception) -> bool:
-    """Another process is writing, or turning a new file to WAL: SQLite says so under several codes."""
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF == sqlite3.SQLITE_BUSY

@@ -76,9 +76,6 @@ class LedgerStore(Protocol):
     def opener(self) -> Callable[[], LedgerRows]:
         """A picklable function that opens the ledger for reading in another process."""
 
-    def tables(self) -> frozenset[str]:
-        """The tables of the ledger, whichever version created them; nothing is created."""
-
     def captured(self) -> list[tuple[str, str]]:
         """(source id, counts as JSON) for every capture; may be empty.
 
@@ -90,13 +87,19 @@ class LedgerStore(Protocol):
 
     def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> AbstractContextManager[None]:
         """Runs one command at a time on all machines that share this ledger; `waiting` is called if this
-        one must wait. The lock ends with the process that holds it."""
+        one must wait. The lock ends with the process that holds it.
+
+        For one machine the lock of the datastore in the same folder is enough.
+        """
+        return nullcontext()
 
     async def ping(self) -> None:
-        """A real read. Raises StoreUnavailable."""
+        """A real read, if requests depend on a server. Raises StoreUnavailable."""
+        return
 
     def close(self) -> None:
         """Close the connections of the serving side."""
+        return
 
 
 class SqliteLedger(LedgerSession):
@@ -216,8 +219,8 @@ class SqliteLedger(LedgerSession):
         return len(rows) or cursor.rowcount, rows
 
 
-class SqliteLedgers:
-    """See `LedgerStore`: one file, for one machine."""
+class SqliteLedgers(LedgerStore):
+    """One file, for one machine. Each session has its own connection."""
 
     def __init__(self, folder: Path, schema: str) -> None:
         self._path = folder / "ledger.sqlite"
@@ -230,17 +233,12 @@ class SqliteLedgers:
     def opener(self) -> Callable[[], SqliteLedger]:
         return partial(SqliteLedger, self._path, "")
 
-    def tables(self) -> frozenset[str]:
-        if not self._path.exists():
-            return frozenset()
-        with operator_errors(self._path), closing(sqlite3.connect(self._path, timeout=60)) as database:
-            names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-        return frozenset(name for (name,) in names if not name.startswith("sqlite_"))
-
     def captured(self) -> list[tuple[str, str]]:
-        if "capture" not in self.tables():
+        if not self._path.exists():
             return []
         with operator_errors(self._path), closing(sqlite3.connect(self._path, timeout=1)) as database:
+            if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'capture'").fetchone():
+                return []
             return database.execute("SELECT source_id, counts FROM capture").fetchall()
 
     def written_state(self) -> str:
@@ -257,16 +255,6 @@ class SqliteLedgers:
                 if waiting := self._path.with_name("ledger.sqlite-wal").stat().st_size:
                     state += f" {waiting}"
         return state
-
-    def exclusive(self, lock_name: LockName, waiting: Callable[[], None]) -> AbstractContextManager[None]:
-        """The lock of the store in the same folder is enough."""
-        return nullcontext()
-
-    async def ping(self) -> None:
-        """Requests do not read the ledger, so there is nothing to ping."""
-
-    def close(self) -> None:
-        """Each session has its own connection."""
 
 
 def open_ledgers(url: str, home: Path, schema: str) -> LedgerStore:

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from sankofa.engines.ledger_store import LedgerSession, LockName, Row
+from sankofa.engines.ledger_store import LedgerSession, LedgerStore, LockName, Row
 from sankofa.engines.postgres_server import (
     NO_SUCH_TABLE,
     BoundedConnection,
@@ -196,26 +196,21 @@ class PostgresLedger(LedgerSession):
         return cursor.rowcount, rows
 
 
-class PostgresLedgers:
-    """See `engines.ledger_store.LedgerStore`: one database, which several machines may share."""
+class PostgresLedgers(LedgerStore):
+    """One database, which several machines may share."""
 
     def __init__(self, url: str, schema: str) -> None:
         self._server = Server(url)
         self._schema = schema
         self._bounded = BoundedConnection(self._server)
         self._thread: ThreadPoolExecutor | None = None
-        self._pending_ping: asyncio.Future[None] | None = None
+        self._pending_ping: asyncio.Future[list[Row]] | None = None
 
     def open(self) -> PostgresLedger:
         return PostgresLedger(self._server, self._schema)
 
     def opener(self) -> Callable[[], PostgresLedger]:
         return partial(PostgresLedger, self._server, "")
-
-    def tables(self) -> frozenset[str]:
-        with operator_errors(), self._server.connect() as connection:
-            statement = b"SELECT tablename FROM pg_tables WHERE schemaname = 'sankofa_ledger'"
-            return frozenset(name for (name,) in connection.execute(statement))
 
     def captured(self) -> list[tuple[str, str]]:
         """A role that may not read the ledger sees no capture."""
@@ -250,8 +245,10 @@ class PostgresLedgers:
         if pending is None or pending.done() or pending.get_loop() is not loop:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, thread_name_prefix="postgresql")
-            pending = self._pending_ping = loop.run_in_executor(self._thread, self._ping)
-            pending.add_done_callback(_retrieve)
+            question = "SELECT capture_id FROM sankofa_ledger.capture LIMIT 1", _PING_SECONDS
+            pending = self._pending_ping = loop.run_in_executor(self._thread, self._read, *question)
+            # Marks the result as read: an answer without a waiting caller is not an error.
+            pending.add_done_callback(lambda ping: ping.cancelled() or ping.exception())
         await asyncio.shield(pending)
 
     def close(self) -> None:
@@ -259,9 +256,6 @@ class PostgresLedgers:
         if thread is not None:
             thread.shutdown(wait=False, cancel_futures=True)
         self._bounded.close()
-
-    def _ping(self) -> None:
-        self._read("SELECT capture_id FROM sankofa_ledger.capture LIMIT 1", _PING_SECONDS)
 
     def _read(self, question: str, seconds: float) -> list[Row]:
         """Empty if there is no ledger, or this role may not read it. Raises StoreUnavailable."""
@@ -273,12 +267,6 @@ class PostgresLedgers:
             raise StoreUnavailable("datastore", f"refused ({refused.sqlstate})") from None
         except Unanswered as failure:
             raise StoreUnavailable("datastore", str(failure)) from None
-
-
-def _retrieve(ping: "asyncio.Future[None]") -> None:
-    """Marks the result as read: an answer without a waiting caller is not an error."""
-    if not ping.cancelled():
-        ping.exception()
 
 
 def _guard(table: str) -> str:

@@ -101,6 +101,15 @@ def operator_errors(path: Path) -> Iterator[None]:
         raise OperatorError(f"{path.name}: {failure}") from failure
 
 
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file or folder until it is closed; False if another process holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 @contextmanager
 def locked(path: Path, *, waiting: Callable[[], None] = lambda: None, refusal: str = "") -> Iterator[None]:
     """One process at a time, by a lock that ends with the process; creates the file if missing.
@@ -111,11 +120,9 @@ def locked(path: Path, *, waiting: Callable[[], None] = lambda: None, refusal: s
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = open_private(str(path), flags)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(descriptor):
             if refusal:
-                raise OperatorError(refusal) from None
+                raise OperatorError(refusal)
             waiting()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -95,7 +95,7 @@ NOTE_BYTES: Final = limit("signed note of a store", 64 << 10, "bytes", "it is no
 LIST: Final = "PUBLISHED"
 KEY_FILE: Final = "edition-key"
 _HEADING: Final = "sankofa/editions/v1\n"
-_WITHDRAWN: Final = "withdrawn "
+WITHDRAWN: Final = "withdrawn "
 _EDITION_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 _STAMP: Final = re.compile(r"(\d{8}T\d{6}Z)-")
 _TOMORROW: Final = timedelta(days=1)
@@ -139,21 +139,17 @@ class PublishedList(NamedTuple):
 
     @property
     def text(self) -> bytes:
-        lines = [*sorted(self.published), *(f"{_WITHDRAWN}{edition}" for edition in sorted(self.withdrawn))]
+        lines = [*sorted(self.published), *(f"{WITHDRAWN}{edition}" for edition in sorted(self.withdrawn))]
         return "".join(f"{line}\n" for line in lines).encode()
 
 
 def read_list(content: bytes) -> PublishedList:
     """Ignores a line that a full disk left incomplete."""
     lines = content.decode("ascii", errors="replace").split("\n")
-    withdrawn = (line.removeprefix(_WITHDRAWN) for line in lines if line.startswith(_WITHDRAWN))
+    withdrawn = (line.removeprefix(WITHDRAWN) for line in lines if line.startswith(WITHDRAWN))
     return PublishedList(
         frozenset(filter(_EDITION_ID.match, lines)), frozenset(filter(_EDITION_ID.match, withdrawn))
     )
-
-
-def withdrawal_lines(editions: Sequence[str]) -> list[str]:
-    return [f"{_WITHDRAWN}{edition}" for edition in editions]
 
 
 def sign_publication(
