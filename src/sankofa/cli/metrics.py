@@ -140,7 +140,7 @@ class RequestCounter:
 
 async def write_counts(counter: RequestCounter, service: Service, folder: Path) -> None:
     """Write the counts each second while the worker runs; check the dependencies from time to time."""
-    path = folder / f"{os.getpid()}.json"
+    path = folder / f"{os.getpid()}-{time.time_ns()}.json"
     state, writes = WorkerState(), 0
     while True:
         if writes % _PROBE_EVERY == 0:
@@ -158,17 +158,12 @@ async def write_counts(counter: RequestCounter, service: Service, folder: Path) 
 
 
 class ServiceMetrics:
-    """Reads the files of the workers at each scrape. Counts of a worker that ended stay in the totals."""
+    """Reads the files of the workers at each scrape. The file of a worker that ended stays: it is counted."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder = folder
         self._settings = settings
-        self._ended_path = folder / "ended.json"
-        self._ended: Samples = {}
-        if self._ended_path.exists():  # left by the previous process
-            self._ended = msgspec.json.decode(self._ended_path.read_bytes())
         self._ingested: Samples = {}
-        self._lock = threading.Lock()
 
     def watch_ledger(self) -> None:
         """Read what was ingested every few seconds."""
@@ -180,9 +175,13 @@ class ServiceMetrics:
 
     def text(self) -> bytes:
         """All metrics, in the text format of Prometheus."""
-        with self._lock:
-            running = self._read()
-            samples = _added_up(self._ended, *(worker.counted for worker in running.values()))
+        states: list[tuple[str, WorkerState]] = []
+        for path in sorted(self._folder.glob("[0-9]*.json")):
+            with suppress(OSError, msgspec.DecodeError):
+                worker = msgspec.json.decode(path.read_bytes(), type=WorkerState)
+                states.append((path.stem.partition("-")[0], worker))
+        running = {int(process): worker for process, worker in states if is_alive(process)}
+        samples = _added_up(*(worker.counted for _, worker in states))
         samples |= state_samples(running.values()) | _process_samples(running) | self._ingested
         if followed_address(self._settings):
             state = read_state(editions_folder(self._settings))
@@ -190,22 +189,6 @@ class ServiceMetrics:
             samples[sample("sankofa_following_refusals_total")] = state.refused
         samples[sample("sankofa_build_info", __version__, build_id())] = 1
         return "".join(_lines(samples)).encode()
-
-    def _read(self) -> dict[int, WorkerState]:
-        """The state of each running worker by its process; the counts of those that ended are kept."""
-        running: dict[int, WorkerState] = {}
-        for path in sorted(self._folder.glob("[0-9]*.json")):
-            try:
-                state = msgspec.json.decode(path.read_bytes(), type=WorkerState)
-            except (OSError, msgspec.DecodeError):
-                continue
-            if is_alive(path.stem):
-                running[int(path.stem)] = state
-            else:
-                self._ended = _added_up(self._ended, state.counted)
-                self._ended_path.write_bytes(msgspec.json.encode(self._ended))
-                path.unlink(missing_ok=True)
-        return running
 
 
 def serve_metrics(folder: Path, listener: socket.socket) -> None:

@@ -66,12 +66,6 @@ class BoundedCache(Generic[K, V]):
         if len(self._entries) > self._most:
             self._entries.popitem(last=False)
 
-    def clear(self) -> None:
-        self._entries.clear()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
 
 class ByteCache(Generic[K]):
     """Holds the values read last, up to a number of bytes."""
@@ -101,10 +95,6 @@ class ByteCache(Generic[K]):
         self.size += len(value) + self._entry_bytes
         while self.size > self._most:
             self.size -= len(self._values.popitem(last=False)[1]) + self._entry_bytes
-
-    def clear(self) -> None:
-        self._values.clear()
-        self.size = 0
 
 
 _MAGIC = b"SANKOFA3"
@@ -172,10 +162,7 @@ class BlockFileWriter:
         self._extents = bytearray()
         """As a key has them."""
         self._rows = bytearray()
-        self._hashes = array("Q")
-        self._keys = array("Q")
         self._block_digests = bytearray()
-        self._key_digests = bytearray()
         self._directory: list[tuple[str, str, int, int]] = []
         self._append(_MAGIC)
 
@@ -191,34 +178,29 @@ class BlockFileWriter:
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         self._directory += directory
 
-    def _write_keys(self) -> None:
-        """Writes the keys in order; text and bytes sort the same."""
-        for kind, key, first, count in sorted(self._directory):
+    def finish(self) -> None:
+        """Writes the keys in order, and a hash table at most half full, so that a lookup is short."""
+        hashes, keys, key_digests = array("Q"), array("Q"), bytearray()
+        for kind, key, first, count in sorted(self._directory):  # text and bytes sort the same
             name, begin, end = _name(kind, key), first - 1, first - 1 + count
             digests = self._block_digests[_DIGEST * begin : _DIGEST * end]
-            self._key_digests += blake2b(digests, digest_size=_DIGEST).digest()
-            self._hashes.append(_hash(name))
-            self._keys.append(self._at)
+            key_digests += blake2b(digests, digest_size=_DIGEST).digest()
+            hashes.append(_hash(name))
+            keys.append(self._at)
             extents = self._extents[_EXTENT.size * begin : _EXTENT.size * end]
             self._append(_KEY.pack(count, len(name)) + name + bytes(-len(name) % 8) + extents)
-
-    def finish(self) -> None:
-        """Writes the hash table at most half full, so that a lookup is short."""
-        self._write_keys()
-        slots = 8
-        while slots < 2 * len(self._hashes):
-            slots *= 2
+        slots = max(8, 1 << (2 * len(hashes) - 1).bit_length())
         table = array("Q", bytes(16 * slots))
-        for hashed, key in zip(self._hashes, self._keys, strict=True):
+        for hashed, position in zip(hashes, keys, strict=True):
             slot = hashed & (slots - 1)
             while table[2 * slot]:
                 slot = (slot + 1) & (slots - 1)
-            table[2 * slot], table[2 * slot + 1] = hashed, key
+            table[2 * slot], table[2 * slot + 1] = hashed, position
         blocks = len(self._rows) // _ROWS.size
         trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, blocks, _MAGIC)
         self._append(table.tobytes())
         self._append(self._rows)
-        self._append(self._keys.tobytes() + self._key_digests)
+        self._append(keys.tobytes() + key_digests)
         self._append(trailer)
         self._file.close()
 

@@ -5,7 +5,6 @@ switching is one rename. CURRENT repeats its name in one line, for people, and f
 """
 
 import os
-import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -34,6 +33,7 @@ from sankofa.engines.private_files import (
     replace_file,
 )
 from sankofa.engines.publication import (
+    EDITION_ID,
     KEY_FILE,
     LIST,
     NOTE,
@@ -49,8 +49,6 @@ from sankofa.engines.publication import (
 )
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 from sankofa.model.signed_notes import NotTrusted, Signer, Verifier
-
-_EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
 class EditionList(NamedTuple):
@@ -182,7 +180,7 @@ class Datastore:
 
     def edition_folder(self, edition: str) -> Path:
         """Raises EditionError if it is not the name of an edition."""
-        if not _EDITION_ID.match(edition):
+        if not EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
         return self.editions / edition
 
@@ -206,7 +204,7 @@ class Datastore:
     def list_editions(self) -> EditionList:
         publication = self.publication()
         names = [
-            p.parent.name for p in self.editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
+            p.parent.name for p in self.editions.glob("*/manifest.json") if EDITION_ID.match(p.parent.name)
         ]
         current = self._unsigned_pointer() if publication is None else self._current_of(publication)
         return EditionList(tuple(sorted(names, reverse=True)), current)

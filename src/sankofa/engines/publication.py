@@ -96,7 +96,7 @@ LIST: Final = "PUBLISHED"
 KEY_FILE: Final = "edition-key"
 _HEADING: Final = "sankofa/editions/v1\n"
 WITHDRAWN: Final = "withdrawn "
-_EDITION_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
+EDITION_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 _STAMP: Final = re.compile(r"(\d{8}T\d{6}Z)-")
 _TOMORROW: Final = timedelta(days=1)
 
@@ -148,7 +148,7 @@ def read_list(content: bytes) -> PublishedList:
     lines = content.decode("ascii", errors="replace").split("\n")
     withdrawn = (line.removeprefix(WITHDRAWN) for line in lines if line.startswith(WITHDRAWN))
     return PublishedList(
-        frozenset(filter(_EDITION_ID.match, lines)), frozenset(filter(_EDITION_ID.match, withdrawn))
+        frozenset(filter(EDITION_ID.match, lines)), frozenset(filter(EDITION_ID.match, withdrawn))
     )
 
 

@@ -16,6 +16,7 @@ import ssl
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 from zlib import crc32
@@ -312,9 +313,19 @@ class _Link(asyncio.Protocol):
 
 
 class _Server:
-    """Address and credentials of the server. Never shown: the URL may carry a password."""
+    """Address and credentials of the server, or of the sentinels that name it. Never shown: the URL may carry
+    a password."""
 
     def __init__(self, url: str) -> None:
+        self.is_watched = url.partition(":")[0].endswith("+sentinel")
+        if self.is_watched:
+            from sankofa.engines.redis_groups import find_primary
+
+            nodes = NodesUrl.parse(url)
+            self._find_primary = partial(find_primary, nodes)
+            user, password = (nodes.credentials.get(name, "") for name in ("username", "password"))
+            self._open_with(nodes.tls, user, password, nodes.database)
+            return
         try:
             parts = urlsplit(url)
             self._address = parts.hostname or "127.0.0.1", parts.port or 6379
@@ -354,31 +365,14 @@ class _Server:
         return link
 
     async def address(self) -> tuple[str, int]:
-        return self._address
-
-
-class _WatchedServer(_Server):
-    """The primary behind sentinels, which are asked at each connection."""
-
-    def __init__(self, url: str) -> None:
-        from sankofa.engines.redis_groups import find_primary
-
-        self._url = NodesUrl.parse(url)
-        self._find = find_primary
-        login = self._url.credentials
-        user, password = login.get("username", ""), login.get("password", "")
-        self._open_with(self._url.tls, user, password, self._url.database)
-
-    async def address(self) -> tuple[str, int]:
-        """Raises LinkError."""
-        return await self._find(self._url)
+        """The sentinels are asked each time. Raises LinkError."""
+        return await self._find_primary() if self.is_watched else self._address
 
 
 class RedisKeyValue(RedisCommands):
     def __init__(self, url: str, component: str) -> None:
         super().__init__(component)
-        self._watched = url.partition(":")[0].endswith("+sentinel")
-        self._server: _Server = _WatchedServer(url) if self._watched else _Server(url)
+        self._server = _Server(url)
         self._looking: asyncio.Task[None] | None = None
         self._looked = 0.0
         self._link: _Link | None = None
@@ -403,7 +397,7 @@ class RedisKeyValue(RedisCommands):
         if link is None or link.lost or link.loop is not loop:
             link = await self._connected(deadline)
             self._looked = loop.time()
-        elif self._watched and loop.time() - self._looked > _LOOK_SECONDS:
+        elif self._server.is_watched and loop.time() - self._looked > _LOOK_SECONDS:
             self._looked = loop.time()
             self._looking = loop.create_task(self._look(link))
         try:
