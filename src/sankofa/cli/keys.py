@@ -3,7 +3,7 @@
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, TypeVar
@@ -39,14 +39,15 @@ def with_keys(
     def run(*args: Any, **kwargs: Any) -> T:
         async def opened() -> T:
             current = load()
-            async with AsyncExitStack() as stack:
-                keys, domains, _ = await stack.enter_async_context(opened_keys(current, create=create))
+            async with opened_keys(current, create=create) as (keys, domains, _):
                 if not usage:
                     return await command(keys, domains, *args, **kwargs)
                 url = current.keyvalue_url(current.usagestore, "usage")
                 counters = open_keyvalue(url, "usage store", create=create)
-                stack.push_async_callback(counters.close)
-                return await command(keys, Quotas(counters, now), LastUsed(counters), *args, **kwargs)
+                try:
+                    return await command(keys, Quotas(counters, now), LastUsed(counters), *args, **kwargs)
+                finally:
+                    await counters.close()
 
         return asyncio.run(opened())
 

@@ -250,18 +250,15 @@ class Follower:
         except RefusedNote as refused:
             self._note(untrusted=str(refused), refused=self.state.refused + 1, failure="", failing_since="")
             raise
-        except (ObjectError, OperatorError) as failure:
-            self._note_failure(failure)
+        except (ObjectError, OperatorError, OSError) as failure:
+            moment = utc_now()
+            since = self.state.failing_since or moment
+            self._note(failure=str(failure), looked_at=moment, failing_since=since)
+            if isinstance(failure, OSError):
+                raise OperatorError(f"{failure.filename or 'HOME'}: {failure.strerror}") from failure
             raise
-        except OSError as failure:
-            self._note_failure(failure)
-            raise OperatorError(f"{failure.filename or 'HOME'}: {failure.strerror}") from failure
         self._note(failure="", failing_since="", untrusted="", looked_at=utc_now())
         return changed
-
-    def _note_failure(self, failure: Exception) -> None:
-        moment = utc_now()
-        self._note(failure=str(failure), looked_at=moment, failing_since=self.state.failing_since or moment)
 
     def _look(self) -> bool:
         try:
