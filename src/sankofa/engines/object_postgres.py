@@ -157,7 +157,7 @@ class PostgresObjects(ObjectDestination):
         except IndexError:
             connection = BoundedConnection(self._server)
         try:
-            rows = connection.ask(question, values, seconds=READ_SECONDS, binary=True)
+            rows = connection.ask(question, values, seconds=READ_SECONDS)
         except psycopg.Error as refused:
             if refused.sqlstate in NO_SUCH_TABLE:
                 raise ObjectMissing(f"{name}: not there") from None

@@ -100,9 +100,7 @@ class BoundedConnection:
         self._is_left = False
         """Whether the thread that still waits for the connection must close it."""
 
-    def ask(
-        self, text: str, values: tuple[object, ...] = (), *, seconds: float, binary: bool = False
-    ) -> list[Any]:
+    def ask(self, text: str, values: tuple[object, ...] = (), *, seconds: float) -> list[Any]:
         """The rows of a query. Raises Unanswered, or psycopg.Error if the server refuses it."""
         if not self._lock.acquire(timeout=seconds):
             raise Unanswered(LATE)
@@ -110,7 +108,7 @@ class BoundedConnection:
 
         def work() -> None:
             try:
-                answer.set_result(self._answer(text.encode(), values, binary=binary))
+                answer.set_result(self._answer(text.encode(), values))
             except BaseException as failure:
                 answer.set_exception(failure)
             finally:
@@ -137,18 +135,18 @@ class BoundedConnection:
         if connection is not None:
             connection.close()
 
-    def _answer(self, text: bytes, values: tuple[object, ...], *, binary: bool) -> list[Any]:
+    def _answer(self, text: bytes, values: tuple[object, ...]) -> list[Any]:
         was_open = self._connection is not None
         connection = self._connection = self._connection or self._server.connect_to_read()
         try:
-            return connection.execute(text, values, binary=binary).fetchall()
+            return connection.execute(text, values, binary=True).fetchall()
         except psycopg.Error as failure:
             state = failure.sqlstate or ""
             if state and not state.startswith(_PASSING):
                 raise
             self._drop()
             if was_open:  # the connection had died meanwhile
-                return self._answer(text, values, binary=binary)
+                return self._answer(text, values)
             raise Unanswered(f"refused ({state})" if state else LOST) from None
 
 

@@ -123,17 +123,6 @@ def cosigned(note: bytes, leaves: Sequence[bytes], witnesses: Sequence[Witness])
         return note + "".join(lines).encode()
 
 
-def sizes_reported(note: str, leaves: Sequence[bytes], witnesses: Sequence[Witness]) -> dict[str, int]:
-    """The log size that each witness reports, if the witness saw a different log."""
-    sizes = {}
-    for witness in witnesses:
-        with suppress(ValueError, TimeoutError):
-            status, answer = _within(_SECONDS, partial(_post, witness, note, leaves, len(leaves)))
-            if status == HTTPStatus.CONFLICT:
-                sizes[witness.name] = int(answer)
-    return sizes
-
-
 def _cosignature(witness: Witness, note: str, leaves: Sequence[bytes]) -> str:
     def posted() -> tuple[int, str]:
         status, answer = _post(witness, note, leaves, 0)
@@ -330,9 +319,14 @@ def take_pushed_logs(store: Datastore, home: Path, witnesses: Sequence[Witness])
     if is_restored and store.log.checkpoint() is None and witnesses:
         signers, tree = store.signers(), store.log.tree()
         note = sign_note(tree.text(signers[0].verifier.name), signers).decode()
-        for name, size in sizes_reported(note, tree.leaves, witnesses).items():
-            if size > len(tree.leaves):
+        here = len(tree.leaves)
+        for witness in witnesses:
+            size = 0
+            with suppress(ValueError, TimeoutError):
+                status, answer = _within(_SECONDS, partial(_post, witness, note, tree.leaves, here))
+                size = int(answer) if status == HTTPStatus.CONFLICT else 0  # the witness saw another log
+            if size > here:
                 raise OperatorError(
-                    f"the witness {name} saw a log of {size} entries, but the log in HOME has "
-                    f"{len(tree.leaves)}: HOME was restored from an older backup. {_TAKE}"
+                    f"the witness {witness.name} saw a log of {size} entries, but the log in HOME has "
+                    f"{here}: HOME was restored from an older backup. {_TAKE}"
                 )
