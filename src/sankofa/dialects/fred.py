@@ -32,7 +32,6 @@ from sankofa.dialects.fred_values import (
     SHORT,
     UNITS,
     History,
-    PeriodValue,
     RealTimePeriod,
     ValueStep,
     aggregated,
@@ -402,16 +401,11 @@ def _written(
     if lines:
         opening = f'<{element} realtime_start="{start}" realtime_end="{end}" date="'
         children = (_around(lines, opening, '" value="', '"/>\n'),)
-    elif rows and isinstance(rows[0], PeriodValue):
-        children = [
-            f'<{element} realtime_start="{row.realtime_start}" realtime_end="{row.realtime_end}" '
-            f'date="{row.date}" value="{row.value}"/>'
-            for row in rows
-        ]
-    elif rows and isinstance(rows[0], dict):
-        children = (f"<{element}{xml_attributes(row)}/>" for row in rows)
     elif rows and isinstance(rows[0], date):
         children = (f"<{element}>{row}</{element}>" for row in rows)
+    else:
+        fields = (row if isinstance(row, dict) else msgspec.structs.asdict(row) for row in rows)
+        children = (f"<{element}{xml_attributes(row)}/>" for row in fields)
     return DialectReply(xml_document(root, attributes, children), _XML)
 
 

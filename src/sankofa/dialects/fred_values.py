@@ -27,6 +27,7 @@ from sankofa.edition.read.series_catalogue import columns_of_series, every_vinta
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.limits import limit
+from sankofa.model.rows import decoder_of
 from sankofa.operations.locked import locked
 
 
@@ -70,14 +71,7 @@ async def history(edition: Edition, key: str, day: date) -> History:
     return {at: steps_of(vintages[at]) for at in sorted(vintages)}
 
 
-class _Observed(msgspec.Struct, gc=False):
-    """The fields of a `/v1/macro` row that are served."""
-
-    date: str
-    value: Decimal | None
-
-
-_observed = msgspec.json.Decoder(list[_Observed]).decode
+_observed = decoder_of([("date", str), ("value", Decimal | None)]).decode
 
 
 def _as_figures(rows: bytes, _: Sequence[int]) -> tuple[bytes, Sequence[int]]:

@@ -25,6 +25,7 @@ from sankofa.edition.format.row_blocks import entries_of
 from sankofa.edition.read.issuers import first_day_of_issuers
 from sankofa.edition.read.macro import column_summaries
 from sankofa.edition.read.tenders import process_releases
+from sankofa.model.catalogue_rows import CoverageRow
 from sankofa.model.countries import alpha2_of, country_in, country_name
 from sankofa.model.days import FOREVER, months_before
 from sankofa.model.errors import ABSENCES, Absence, Suggestion
@@ -32,6 +33,7 @@ from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.observations import TABLED, tabled_series
 from sankofa.model.provenance import FUND, MACRO, TENDER
+from sankofa.model.rows import decoder_of
 from sankofa.model.text import code_words
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Call, Operation
@@ -88,19 +90,8 @@ def _absent(reason: str, detail: str, *suggestions: Suggestion, known: _KnownDay
     return Absence(reason, detail, first, last, suggestions)
 
 
-class _Fact(msgspec.Struct):
-    line_item: str
-    available_at: date
-    period_end: date
-
-
-class _Covered(msgspec.Struct):
-    first_date: date | None
-    last_date: date | None
-
-
-_facts = msgspec.json.Decoder(list[_Fact]).decode
-_covered = msgspec.json.Decoder(list[_Covered]).decode
+_facts = decoder_of([("line_item", str), ("available_at", date), ("period_end", date)]).decode
+_covered = msgspec.json.Decoder(list[CoverageRow]).decode
 
 
 async def absence_of(call: Call, operation: Operation, arguments: Mapping[str, Any]) -> Absence:

@@ -7,8 +7,7 @@ import gzip
 import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from datetime import date
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import brotli
@@ -49,31 +48,17 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     edition_id = f'"{answer.edition_id or edition.id}"'
     if edition.lock is not None or answer.edition_id == "":
         edition_id = "null"
+    as_of = "" if answer.as_of is msgspec.UNSET else f'"as_of":{_encode(answer.as_of).decode()},'
     rest = (
         f'],"count":{selection.count},"_license":{operation.notice(answer, edition).json},'
-        f'{"" if answer.as_of is msgspec.UNSET else _as_of(answer.as_of)}"edition":{edition_id},'
+        f'{as_of}"edition":{edition_id},'
         f'"truncated":{"true" if selection.truncated else "false"},"absent":'
     )
     members: list[bytes | memoryview] = [b"null" if answer.absent is None else _encode(answer.absent)]
     for name, value in answer.members.items():
-        members.append(_member(name))
+        members.append(b',"%b":' % name.encode())
         members += value if type(value) is Encoded else (b"null" if value is None else _encode(value),)
-    return b"".join((_opening(operation.rows_under), *slices, rest.encode(), *members, b"}"))
-
-
-@cache
-def _opening(rows_under: str) -> bytes:
-    return b'{"%b":[' % rows_under.encode()
-
-
-@lru_cache(maxsize=4096)
-def _as_of(day: date | None) -> str:
-    return f'"as_of":{_encode(day).decode()},'
-
-
-@cache
-def _member(name: str) -> bytes:
-    return b",%b:" % _encode(name)
+    return b"".join((b'{"%b":[' % operation.rows_under.encode(), *slices, rest.encode(), *members, b"}"))
 
 
 body_digest: Final = xxh64_hexdigest

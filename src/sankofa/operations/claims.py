@@ -6,7 +6,6 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from sankofa.derive.metrics.contract import slugs
@@ -21,7 +20,7 @@ from sankofa.model.identifiers import FREE_ID_TYPES
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.periods import months_of
 from sankofa.model.provenance import SERVICE, source_ref
-from sankofa.model.rows import MetricInput, wire
+from sankofa.model.rows import MetricInput, decoder_of, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import MEMBERS, Answer, Call, operation, printable
@@ -48,21 +47,13 @@ Reading = list[CheckRow]
 """The vintages of one figure, in each of its units, without a verdict."""
 
 
-class _Metric(msgspec.Struct):
-    metric: str
-    value: Decimal
-    unit: str
-    period_end: date
-    available_at: date
-    source_ref: str
-    license_class: str
-    observed_at: str | None
-    inputs: list[MetricInput]
-
-
-_metrics = msgspec.json.Decoder(list[_Metric]).decode
-
-
+_metrics = decoder_of(
+    [
+        *(("metric", str), ("value", Decimal), ("unit", str), ("period_end", date), ("available_at", date)),
+        *(("source_ref", str), ("license_class", str), ("observed_at", str | None)),
+        ("inputs", list[MetricInput]),
+    ]
+).decode
 _LOSSES: Final = {
     "loss": "profit",
     "net_loss": "profit",

@@ -85,22 +85,9 @@ class _State(msgspec.Struct):
         yield from ((("listing", f"{one['exchange']}:{one['ticker']}"), self) for one in self.listings)
 
 
-class _Identified(msgspec.Struct):
-    """An identifier in the crosswalk, and its provenance."""
-
-    id_type: str
-    id_value: str
-    scheme: str | None
-    source_ref: str
-    license_class: str
-    observed_at: str | None
-
-
-_Origin = _State | FieldSource | _Identified | RelationRow
-
-
+_Origin = _State | FieldSource | CrosswalkRow | RelationRow
 _state = msgspec.json.Decoder(_State).decode
-_identified = msgspec.json.Decoder(_Identified).decode
+_identified = msgspec.json.Decoder(CrosswalkRow).decode
 _related = msgspec.json.Decoder(RelationRow).decode
 
 
@@ -142,7 +129,7 @@ async def get_entity_history(
     return Answer(Selection(rows, len(rows), truncated=withheld), as_of=day)
 
 
-async def _identifiers(view: DayView, key: str) -> list[tuple[Entry, _Identified]]:
+async def _identifiers(view: DayView, key: str) -> list[tuple[Entry, CrosswalkRow]]:
     """The crosswalk of an organisation up to the day of the view."""
     blocks = await view.whole.blocks("crosswalk", key, 0, FOREVER)
     entries = (entry for block in blocks for entry in entries_of(block))
@@ -150,7 +137,7 @@ async def _identifiers(view: DayView, key: str) -> list[tuple[Entry, _Identified
 
 
 def _spells(
-    states: Sequence[tuple[int, bytes, FieldEvidence]], held: Sequence[tuple[Entry, _Identified]]
+    states: Sequence[tuple[int, bytes, FieldEvidence]], held: Sequence[tuple[Entry, CrosswalkRow]]
 ) -> Iterator[SpellRow]:
     """When each value was valid: from the first record that has it to the first that lacks it."""
     since: dict[tuple[str, str], tuple[_Origin, date]] = {}
@@ -188,7 +175,7 @@ def _spell(kind: str, value: str, origin: _Origin, first: date, until: date | No
     )
 
 
-def _named(one: _Identified) -> str:
+def _named(one: CrosswalkRow) -> str:
     value = f"{one.scheme}:{one.id_value}" if one.scheme and one.id_type != "isin" else one.id_value
     return f"{one.id_type}:{value}"
 
@@ -238,10 +225,6 @@ MEMBERS["withheld_id_types"]["items"]["enum"] = list(ID_TYPES)
 _MATCH_ORDER = RowOrder("service_id")
 
 
-class _Withheld(msgspec.Struct):
-    id_type: str
-
-
 @operation(
     "/v1/crosswalk/{service_id}",
     dataset=ORGANISATIONS,
@@ -279,8 +262,7 @@ async def get_crosswalk(
     if call.grant.sample:
         paid = await edition.select("crosswalk", key, day=day, modes=PAID)
         if paid is not None and paid.count:
-            rows = msgspec.json.decode(b"[%b]" % paid.rows, type=list[_Withheld])
-            withheld = {row.id_type for row in rows}
+            withheld = {row["id_type"] for row in msgspec.json.decode(b"[%b]" % paid.rows)}
     of_older_version = "" if edition.manifest.get("crosswalk_loaded") else None
     since: str | None = edition.manifest.get("crosswalk_since", of_older_version)
     members: dict[str, object] = {

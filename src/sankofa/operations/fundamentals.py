@@ -38,7 +38,8 @@ from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import (
-    nearest_line_items,
+    MOST_NEAREST,
+    line_items_meant,
     predecessor_hint,
     refuse_other_identifier,
     unknown_organisation,
@@ -104,7 +105,8 @@ async def get_fundamentals(
         behind = _STATEMENT, *FUNDAMENTALS_ORDER.key_of(selection.last_row)
     members: dict[str, object] = {}
     if not selection.count:
-        members = nearest_line_items(line_items, selection)
+        if line_items is not None and set(line_items).isdisjoint(LINE_ITEMS):
+            members["nearest"] = line_items_meant(line_items)[:MOST_NEAREST]
         members |= await predecessor_hint(page.edition, key, selection, call.today)
     return page.answer(selection, behind, as_of=page.day, members=members)
 

@@ -38,7 +38,7 @@ _ID_PARAMETERS: Final = (ID_PARAMETER, "entity_id")
 _ISSUED: Final = re.compile(r"DC[0-9A-Fa-f]{24}\Z")
 _SERIES: Final = "series"
 _TWO_CURRENCIES: Final = re.compile(r"([A-Z]{3})[ ._:/-]?([A-Z]{3})\Z")
-_MOST: Final = 5
+MOST_NEAREST: Final = 5
 _LONGEST: Final = 64
 MacroCode = Literal["series", "indicator"]
 _OTHER_MODE: Final[dict[MacroCode, str]] = {
@@ -118,22 +118,27 @@ async def service_id_hint(call: Call, text: str) -> str:
     if len(text) > _LONGEST or not fit(text) or _ISSUED.match(text):
         return ""
     if matches := await identified(call, text, FREE_ID_TYPES if call.grant.sample else ID_TYPES):
-        what = matches[0].id_type
-        listed = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in matches)
-    elif hits := (await search_symbol(call.edition, text))[:_MOST]:
+        what, listed = matches[0].id_type, _named(matches)
+    elif hits := (await search_symbol(call.edition, text))[:MOST_NEAREST]:
         what, listed = "ticker", _listed(hits)
-    elif named := await having_name(call, text, _MOST):
+    elif named := await having_name(call, text, MOST_NEAREST):
         what, listed = "name", _listed(named)
     else:
         return ""
     return f"{printable(text)} is the {what} of {listed}: ask for that service_id."
 
 
+def _named(organisations: Iterable[Identified | Predecessor]) -> str:
+    return ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in organisations)
+
+
 def _listed(hits: Iterable[Hit]) -> str:
     return ", ".join(dict.fromkeys(f"{hit.id} ({hit.matched_value})" for hit in hits))
 
 
-async def identified(call: Call, text: str, id_types: Iterable[str], most: int = _MOST) -> list[Identified]:
+async def identified(
+    call: Call, text: str, id_types: Iterable[str], most: int = MOST_NEAREST
+) -> list[Identified]:
     """The first organisations with this identifier. Kinds are tried in order until one matches."""
     for _, key in lookup_keys_of_text(id_types, text):
         selection = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=most)
@@ -189,11 +194,10 @@ async def kinds_of_code(edition: Edition, code: str) -> set[str]:
 
 async def refuse_unknown_series(edition: Edition, text: str) -> None:
     """Raises NotFound, naming the closest codes, if nothing has this code."""
-    if await kinds_of_code(edition, text.upper()):
-        return
-    nearest = await nearest_codes(edition, text)
-    hint = f" Nearest: {', '.join(nearest)}." if nearest else ""
-    raise NotFound(f"No series {printable(text)}; see /v1/series.{hint}")
+    if not await kinds_of_code(edition, text.upper()):
+        nearest = await nearest_codes(edition, text)
+        hint = f" Nearest: {', '.join(nearest)}." if nearest else ""
+        raise NotFound(f"No series {printable(text)}; see /v1/series.{hint}")
 
 
 async def nearest_codes(edition: Edition, text: str) -> list[str]:
@@ -202,7 +206,7 @@ async def nearest_codes(edition: Edition, text: str) -> list[str]:
     text = text.upper()
     first = [rate for rate in await exchange_rates(edition, text) if rate != text]
     codes = await codes_sharing_words(edition, code_words(text))
-    return list(dict.fromkeys(first + get_close_matches(text, codes, _MOST, 0.5)))[:_MOST]
+    return list(dict.fromkeys(first + get_close_matches(text, codes, MOST_NEAREST, 0.5)))[:MOST_NEAREST]
 
 
 async def exchange_rates(edition: Edition, text: str) -> list[str]:
@@ -264,17 +268,8 @@ async def predecessor_hint(
     earlier = await predecessors(edition, await relations(edition, service_id, day), day)
     if not earlier:
         return {}
-    named = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in earlier)
-    return {
-        "hint": f"{service_id.upper()} took over from {named}: earlier figures are under that service_id."
-    }
-
-
-def nearest_line_items(names: Iterable[str] | None, selection: Selection) -> dict[str, object]:
-    """Envelope members for an answer without rows about undocumented line items."""
-    if names is None or selection.count or not set(names).isdisjoint(LINE_ITEMS):
-        return {}
-    return {"nearest": line_items_meant(names)[:_MOST]}
+    hint = f"took over from {_named(earlier)}: earlier figures are under that service_id."
+    return {"hint": f"{service_id.upper()} {hint}"}
 
 
 def line_items_meant(names: Iterable[str]) -> list[str]:

@@ -95,7 +95,7 @@ class ListPage(msgspec.Struct, frozen=True):
         (first,) = await self.start(start) or (0,)
         return int(first)
 
-    def select(
+    async def select(
         self,
         kind: str,
         key: str,
@@ -105,21 +105,16 @@ class ListPage(msgspec.Struct, frozen=True):
         modes: int = int(Mode.LATEST),
         tag: int = ANY_TAG,
         where: Callable[[bytes], bool] | None = None,
-    ) -> Awaitable[Selection | None]:
+    ) -> Selection | None:
         """The rows of the page, if the list is the rows under one key; None if the key does not exist."""
         options: dict[str, Any] = {"day": self.day.toordinal(), "modes": modes, "tag": tag, "where": where}
         if self.key:
-            return self._select_behind(kind, key, order, limit, options)
-        return self.edition.select(kind, key, limit=limit, **options)
-
-    async def _select_behind(
-        self, kind: str, key: str, order: RowOrder, limit: int | None, options: dict[str, Any]
-    ) -> Selection | None:
-        start = await self.start(lambda edition, row: find(edition, kind, key, order.behind(row), **options))
-        skip, passed = start or (0, 0)
-        return await self.edition.select(
-            kind, key, limit=limit, skip=int(skip), passed=int(passed), **options
-        )
+            start = await self.start(
+                lambda edition, row: find(edition, kind, key, order.behind(row), **options)
+            )
+            skip, passed = start or (0, 0)
+            options |= {"skip": int(skip), "passed": int(passed)}
+        return await self.edition.select(kind, key, limit=limit, **options)
 
     def answer(
         self,

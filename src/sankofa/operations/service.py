@@ -229,25 +229,6 @@ class ObservedRequest(NamedTuple):
     headers: list[tuple[bytes, bytes]]
     """Header fields of the request, as the client sent them."""
 
-    @classmethod
-    def of(
-        cls,
-        scope: Mapping[str, Any],
-        operation: str,
-        status: int,
-        size: int,
-        began: float,
-        grant: Grant | None,
-        problem: str,
-        request_id: str,
-    ) -> "ObservedRequest":
-        """Describes the request of an ASGI scope, answered now. HEAD and 304 answers have no body."""
-        method, seconds = scope["method"], time.perf_counter() - began
-        size = 0 if method == "HEAD" or status == 304 else size
-        return cls(
-            operation, method, status, size, began, seconds, grant, problem, request_id, scope["headers"]
-        )
-
 
 Observer = Callable[[ObservedRequest], Any]
 
@@ -291,8 +272,11 @@ class Exchange:
         status, is_head = response.status, self.scope["method"] == "HEAD"
         size = len(response.body) if response.chunks is None else response.size
         if (observe := self.service.observe) is not None:
-            about = self.usage.grant if self.usage else None, self.problem, self.request_id
-            observe(ObservedRequest.of(self.scope, self.operation, status, size or 0, self.began, *about))
+            method, headers = self.scope["method"], self.scope["headers"]
+            sent = 0 if is_head or status == 304 else size or 0
+            seconds, grant = time.perf_counter() - self.began, self.usage.grant if self.usage else None
+            about = grant, self.problem, self.request_id, headers
+            observe(ObservedRequest(self.operation, method, status, sent, self.began, seconds, *about))
         headers = [API_VERSION_FIELD, (b"x-request-id", self.request_id.encode()), *response.headers]
         if status not in (204, 304) and size is not None:
             headers.append((b"content-length", b"%d" % size))
