@@ -49,6 +49,10 @@ class _File(NamedTuple):
     entry: Mapping[str, Any]
     url: str
 
+    @property
+    def stem(self) -> str:
+        return self.name.removesuffix(".parquet")
+
 
 class _Table(NamedTuple):
     name: str
@@ -272,13 +276,13 @@ def _croissant(base: str, tables: list[_Table], question: DialectQuestion) -> di
         "recordSet": [
             {
                 "@type": "cr:RecordSet",
-                "@id": file.name.removesuffix(".parquet"),
-                "name": file.name.removesuffix(".parquet"),
+                "@id": file.stem,
+                "name": file.stem,
                 "description": table.description,
                 "field": [
                     {
                         "@type": "cr:Field",
-                        "@id": f"{file.name.removesuffix('.parquet')}/{name}",
+                        "@id": f"{file.stem}/{name}",
                         "name": name,
                         "description": description,
                         "dataType": _CROISSANT_TYPES.get(kind, "sc:Text"),
@@ -303,7 +307,7 @@ def _package(base: str, tables: list[_Table]) -> dict[str, Any]:
     ]
     resources: list[dict[str, Any]] = [
         {
-            "name": file.name.removesuffix(".parquet"),
+            "name": file.stem,
             "title": table.name,
             "description": table.description,
             "path": file.url,

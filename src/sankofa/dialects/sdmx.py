@@ -7,7 +7,7 @@ because we have no load time. Structures are SDMX-JSON 2.0 or, through `sdmx.xml
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -47,6 +47,7 @@ _CONCEPTS: Final = {
     "OBS_VALUE": "Value; NaN where it was withdrawn",
     "AVAILABLE_AT": "Day on which the value became public",
 }
+_FLOW_URN: Final = f"{AGENCY}:{FLOW}({VERSION})"
 _FLOW_NAME: Final = "Macroeconomic series, as known on any day"
 _URN: Final = "urn:sdmx:org.sdmx.infomodel."
 _SCHEMAS: Final = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/"
@@ -89,7 +90,7 @@ def _message(schema: str, prepared: str, data: dict[str, Any], **more: Any) -> b
 def structure_json(codes: Codes, prepared: str, kinds: StructureKinds) -> bytes:
     data: dict[str, Any] = {}
     if kinds.flows:
-        structure = f"{_URN}datastructure.DataStructure={AGENCY}:{FLOW}({VERSION})"
+        structure = f"{_URN}datastructure.DataStructure={_FLOW_URN}"
         data["dataflows"] = [_maintained(FLOW, _FLOW_NAME, structure=structure)]
     if kinds.others:
         data["dataStructures"] = [_maintained(FLOW, _FLOW_NAME, dataStructureComponents=_components())]
@@ -105,21 +106,14 @@ def structure_json(codes: Codes, prepared: str, kinds: StructureKinds) -> bytes:
             for name in DIMENSIONS
         ]
     if kinds.constraint is not None:
-        attached = {"dataflows": [f"{_URN}datastructure.Dataflow={AGENCY}:{FLOW}({VERSION})"]}
+        attached = {"dataflows": [f"{_URN}datastructure.Dataflow={_FLOW_URN}"]}
         values = [
             {"id": name, "include": True, "values": [{"value": code} for code in kinds.constraint[name]]}
             for name in DIMENSIONS
         ]
         regions = [{"include": True, "components": values}]
-        data["dataConstraints"] = [
-            _maintained(
-                "AVAILABLE",
-                "What there is",
-                role="Actual",
-                constraintAttachment=attached,
-                cubeRegions=regions,
-            )
-        ]
+        about = {"role": "Actual", "constraintAttachment": attached, "cubeRegions": regions}
+        data["dataConstraints"] = [_maintained("AVAILABLE", "What there is", **about)]
     return _message("structure-schema", prepared, data, contentLanguages=["en"])
 
 
@@ -179,7 +173,6 @@ _STRUCTURE_JSON: Final = "application/vnd.sdmx.structure+json; version=2.0.0; ch
 _STRUCTURE_XML: Final = "application/vnd.sdmx.structure+xml; version=2.1; charset=utf-8"
 _DATA_CSV: Final = "application/vnd.sdmx.data+csv; version=2.0.0; charset=utf-8"
 _DATA_JSON: Final = "application/vnd.sdmx.data+json; version=2.0.0; charset=utf-8"
-_FLOW_URN: Final = f"{AGENCY}:{FLOW}({VERSION})"
 _KINDS: Final = frozenset(("dataflow", "datastructure", "codelist", "conceptscheme", "*"))
 _IDS: Final = {"codelist": tuple(f"CL_{name}" for name in DIMENSIONS), "conceptscheme": ("CONCEPTS",)}
 _ANY: Final = frozenset(("*", "all", "~", "+", "latest", "", VERSION, "1.0", "1.0+", "1+"))
@@ -269,8 +262,13 @@ async def _catalogue(question: DialectQuestion, query: _DataQuery | None = None)
         rows = [row for code in sorted(codes) for row in await _named(question, code)]
     else:
         rows = await question.read(read_series_rows, "list_series")
-    # annual indicators also exist as `WDI:` series
-    return [row for row in rows if row.vintages and (query is None or _admits(query, _key(row)))]
+    asked = (None, None, None) if query is None else query.codes
+    return [
+        row
+        for row in rows
+        if row.vintages  # annual indicators also exist as `WDI:` series
+        and all(own is None or code in own for own, code in zip(asked, _key(row), strict=True))
+    ]
 
 
 async def _named(question: DialectQuestion, code: str) -> list[ListedSeries]:
@@ -287,10 +285,6 @@ def _key(row: ListedSeries) -> tuple[str, str, str]:
     return FREQUENCIES[row.frequency], row.country or NO_AREA, series_code(row.series)
 
 
-def _admits(query: _DataQuery, key: tuple[str, str, str]) -> bool:
-    return all(codes is None or code in codes for codes, code in zip(query.codes, key, strict=True))
-
-
 def _codes(rows: Iterable[ListedSeries]) -> dict[str, dict[str, str]]:
     codes: dict[str, dict[str, str]] = {name: {} for name in DIMENSIONS}
     for row in rows:
@@ -304,9 +298,8 @@ def _codes(rows: Iterable[ListedSeries]) -> dict[str, dict[str, str]]:
 async def _availability(question: DialectQuestion, query: _DataQuery) -> DialectReply:
     codes = _codes(await _catalogue(question, query))
     refers = question.request.given("references", "none") != "none"
-    return _structure_reply(
-        question, codes, StructureKinds(refers, refers, question.call.grant.sample, codes)
-    )
+    kinds = StructureKinds(refers, refers, question.call.grant.sample, codes)
+    return _structure_reply(question, codes, kinds)
 
 
 def _data_query(question: DialectQuestion, key: str) -> _DataQuery:
@@ -317,9 +310,7 @@ def _data_query(question: DialectQuestion, key: str) -> _DataQuery:
         positions = key.split(".")
         if len(positions) != len(DIMENSIONS):
             raise InvalidParameter("key", f"expected the positions {'.'.join(DIMENSIONS)}, empty for any")
-        codes = [
-            None if position in ("", "*") else frozenset(re.split("[+,]", position)) for position in positions
-        ]
+        codes = [None if one in ("", "*") else frozenset(re.split("[+,]", one)) for one in positions]
     since, until = request.given("startPeriod"), request.given("endPeriod")
     for name, value in request.query:
         if (match := _FILTER.fullmatch(name)) is None:
@@ -399,6 +390,7 @@ def _count(request: DialectRequest, name: str) -> int | None:
 
 async def _data(question: DialectQuestion, query: _DataQuery) -> DialectReply:
     rows = await _catalogue(question, query)
+    updated_after = query.updated_after.isoformat() if query.updated_after else ""
     observations: list[_Observation] = []
     if len(rows) > MOST_SERIES:
         raise InvalidParameter("key", f"{len(rows)} series match; an answer has at most {MOST_SERIES}")
@@ -408,7 +400,8 @@ async def _data(question: DialectQuestion, query: _DataQuery) -> DialectReply:
         if not query.has_history:
             own = list({one.day: one for one in own}.values())
         if query.updated_after is not None:
-            own = [one for one in own if _became(one) > query.updated_after]
+            # A value became public at the end of its day.
+            own = [one for one in own if f"{one.available_at}T23:59:59+00:00" > updated_after]
         if query.first is not None or query.last is not None:  # the first, the last, or both
             days = sorted({one.day for one in own})
             chosen = {*days[: query.first or 0], *(days[-query.last :] if query.last else ())}
@@ -427,11 +420,6 @@ async def _data(question: DialectQuestion, query: _DataQuery) -> DialectReply:
         for one in observations
     ]
     return DialectReply("\n".join((_LINE, *lines, "")).encode(), _DATA_CSV)
-
-
-def _became(one: _Observation) -> datetime:
-    """The end of the day on which a value became public."""
-    return datetime.combine(date.fromisoformat(one.available_at), time(23, 59, 59), UTC)
 
 
 async def _latest(question: DialectQuestion, query: _DataQuery, row: ListedSeries) -> list[_Observation]:
@@ -501,16 +489,14 @@ def _json(question: DialectQuestion, observations: list[_Observation]) -> bytes:
     }
     attribute = {"id": "AVAILABLE_AT", "values": [{"value": day} for day in public]}
     structure = {
-        "links": [
-            {"urn": f"urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow={_FLOW_URN}", "rel": "dataflow"}
-        ],
+        "links": [{"urn": f"{_URN}datastructure.Dataflow={_FLOW_URN}", "rel": "dataflow"}],
         "dataSets": list(range(len(sets))),
         "dimensions": listed,
         "measures": {"observation": [{"id": "OBS_VALUE"}]},
         "attributes": {"observation": [attribute]},
     }
-    sets_and_form = {"dataSets": sets, "structures": [structure]}
-    return _message("data-schema", f"{question.call.today}T00:00:00Z", sets_and_form)
+    prepared = f"{question.call.today}T00:00:00Z"
+    return _message("data-schema", prepared, {"dataSets": sets, "structures": [structure]})
 
 
 def _refuse(problem: Problem, _: DialectRequest) -> DialectReply:

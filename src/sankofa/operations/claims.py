@@ -49,7 +49,7 @@ Reading = list[CheckRow]
 
 _metrics = decoder_of(
     [
-        *(("metric", str), ("value", Decimal), ("unit", str), ("period_end", date), ("available_at", date)),
+        *(("value", Decimal), ("unit", str), ("period_end", date), ("available_at", date)),
         *(("source_ref", str), ("license_class", str), ("observed_at", str | None)),
         ("inputs", list[MetricInput]),
     ]
@@ -207,24 +207,16 @@ class _Question:
             value = one.value_reported
             if value is not None and chosen.get((one.period_end, one.period_type, one.concept)):
                 value = -value
-            figure = _figure(
-                one,
-                value=value,
-                vintage=one.vintage,
-                restated_at=one.superseded_at,
-                period_start=one.period_start,
-                period_end=one.period_end,
-            )
+            figure = _figure(one, value, one.vintage, one.superseded_at, one.period_end, one.period_start)
             readings.setdefault((one.period_start, one.period_end, one.concept), []).append(figure)
         return list(readings.values())
 
-    async def _rows(self, dataset: str, service_id: str, modes: int, having: Collection[bytes]) -> bytes:
+    async def _rows(
+        self, dataset: str, key: str, modes: int, having: Collection[bytes], day: date | None = None
+    ) -> bytes:
+        number = (day or self._day).toordinal()
         selection = await self._call.edition.select(
-            dataset,
-            service_id,
-            day=self._day.toordinal(),
-            modes=modes,
-            where=lambda row: any(part in row for part in having),
+            dataset, key, day=number, modes=modes, where=lambda row: any(part in row for part in having)
         )
         return b"[%b]" % selection.rows if selection is not None else b"[]"
 
@@ -237,9 +229,8 @@ class _Question:
         elif self._measure not in LINE_ITEMS and (near := line_items_meant([self._measure])[:3]):
             alternatives = " or ".join(f"`{name}`" for name in near)
             detail = f"No line item or metric `{self._measure}`; did you mean {alternatives}?"
-            others = [
-                Suggestion("/v1/check", {**self._texts, "measure": name}, f"With {name}.") for name in near
-            ]
+            texts = self._texts
+            others = (Suggestion("/v1/check", {**texts, "measure": one}, f"With {one}.") for one in near)
             self.absent = Absence("unknown_line_item", detail, suggestions=tuple(others))
         else:
             every_item = Suggestion(f"/v1/fundamentals/{service_id}", {}, "Every line item it reports.")
@@ -256,15 +247,10 @@ class _Question:
         for end in sorted({one.period_end for one in years if _is_year(self._when, one.period_end)}):
             later = [max(one.available_at, one.period_end) for one in years if one.period_end > end]
             day = min([self._day, *(known - _ONE_DAY for known in later)])
-            selection = await self._call.edition.select(
-                "metrics", service_id, day=day.toordinal(), modes=AS_KNOWN
-            )
-            for one in (
-                _metrics(b"[%b]" % selection.rows) if selection is not None and selection.count else ()
-            ):
-                if one.metric == self._measure and one.period_end == end:
-                    fields = {"value": one.value, "vintage": 1, "restated_at": _restated(one.inputs, years)}
-                    readings.append([_figure(one, **fields, period_start=None, period_end=end)])
+            having = (b'"metric":"%b"' % self._measure.encode(),)
+            for one in _metrics(await self._rows("metrics", service_id, AS_KNOWN, having, day)):
+                if one.period_end == end:
+                    readings.append([_figure(one, one.value, 1, _restated(one.inputs, years), end)])
         if readings:
             return readings
         ends = sorted({one.period_end for one in years})
@@ -291,19 +277,8 @@ class _Question:
             for own in days.values():
                 own.sort(key=lambda one: one.vintage)
                 later = [*(one.available_at for one in own[1:]), None]
-                readings.append(
-                    [
-                        _figure(
-                            one,
-                            value=one.value,
-                            vintage=one.vintage,
-                            restated_at=replaced,
-                            period_start=None,
-                            period_end=one.date,
-                        )
-                        for one, replaced in zip(own, later, strict=True)
-                    ]
-                )
+                pairs = zip(own, later, strict=True)
+                readings.append([_figure(one, one.value, one.vintage, at, one.date) for one, at in pairs])
         if not known:
             self.absent = await self._no_series(key)
         elif not readings:
@@ -316,9 +291,8 @@ class _Question:
         near = await nearest_codes(self._call.edition, key)
         hint = f" Nearest: {', '.join(near)}." if near else ""
         search = Suggestion("/v1/search", {"q": self._subject}, "Find its key.")
-        detail = (
-            f"No series {printable(self._subject)}; for a figure of an organisation give `measure`.{hint}"
-        )
+        what = f"No series {printable(self._subject)}"
+        detail = f"{what}; for a figure of an organisation give `measure`.{hint}"
         return Absence("unknown_code", detail, suggestions=(search,))
 
 
@@ -352,9 +326,27 @@ def _restated(inputs: Iterable[MetricInput], facts: list[ReportedFigure]) -> dat
     )
 
 
-def _figure(one: Any, **fields: Any) -> CheckRow:
-    own = {name: getattr(one, name) for name in ("unit", "available_at", "source_ref", "license_class")}
-    return CheckRow(verdict=_UNKNOWN, observed_at=one.observed_at or "", **own, **fields)
+def _figure(
+    one: Any,
+    value: Decimal | None,
+    vintage: int,
+    restated_at: date | None,
+    end: date,
+    start: date | None = None,
+) -> CheckRow:
+    return CheckRow(
+        verdict=_UNKNOWN,
+        value=value,
+        unit=one.unit,
+        available_at=one.available_at,
+        vintage=vintage,
+        restated_at=restated_at,
+        period_start=start,
+        period_end=end,
+        source_ref=one.source_ref,
+        license_class=one.license_class,
+        observed_at=one.observed_at or "",
+    )
 
 
 def _is_of(when: ClaimedPeriod, one: ReportedFigure) -> bool:
