@@ -169,7 +169,6 @@ async def _versions(question: DialectQuestion) -> list[_Version]:
 
 
 def _query(body: bytes) -> dict[str, Any]:
-    """Raises BadRequest or InvalidParameter."""
     try:
         query = json.loads(body or b"{}")
     except ValueError:

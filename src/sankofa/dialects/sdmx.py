@@ -303,7 +303,6 @@ async def _availability(question: DialectQuestion, query: _DataQuery) -> Dialect
 
 
 def _data_query(question: DialectQuestion, key: str) -> _DataQuery:
-    """Raises InvalidParameter."""
     request, today = question.request, question.call.today
     codes: list[frozenset[str] | None] = [None] * len(DIMENSIONS)
     if key not in _ANY:

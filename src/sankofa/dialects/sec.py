@@ -35,8 +35,6 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 class Registrant(NamedTuple):
-    """An issuer with a CIK."""
-
     number: int
     name: str
     tickers: tuple[str, ...]
@@ -198,8 +196,6 @@ async def _frame(question: DialectQuestion, taxonomy: str, tag: str, unit: str, 
 
 
 class _Frame(NamedTuple):
-    """A calendar period."""
-
     first: date
     last: date
     length: str
@@ -229,7 +225,6 @@ class _Frame(NamedTuple):
 
 
 async def _reported(edition: Edition, filters: list[tuple[str, str, object]]) -> list[Row]:
-    """The matching vintages of all issuers, from the edition's table."""
     rows: list[Row] = []
     for name, file in edition.files.items():
         if name.partition(".")[0] == _FACTS:

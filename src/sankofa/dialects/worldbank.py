@@ -178,7 +178,6 @@ async def _catalogue(edition: Edition) -> dict[str, ListedSeries]:
 
 
 async def _values(question: DialectQuestion, countries: str, indicators: str, dates: str) -> DialectReply:
-    """GET country/X/indicator/Y."""
     if source := question.request.given("source"):
         _check_source(source)
     if question.request.given("gapfill").upper() == "Y":

@@ -227,7 +227,7 @@ def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict
     """The schema of a row, and by name those of the types it refers to through `ref_template`."""
     (reference,), components = msgspec.json.schema_components((row_type,), ref_template=ref_template)
     schemas = {name: _as_on_the_wire(schema) for name, schema in components.items()}
-    row = schemas.pop(_name(reference, ref_template))
+    row = schemas.pop(reference["$ref"].removeprefix(ref_template.removesuffix("{name}")))
     more = getattr(row_type, "MORE_COLUMNS", None)  # columns that the question names
     return row if more is None else {**row, "additionalProperties": more}, schemas
 
@@ -270,8 +270,3 @@ def _as_on_the_wire(schema: Any) -> Any:
             observed |= {"type": ["string", "null"]}
             observed["description"] = f"{observed['description'].rstrip('.')}; null in a locked view."
     return fixed
-
-
-def _name(reference: JsonSchema, ref_template: str) -> str:
-    before, _, after = ref_template.partition("{name}")
-    return str(reference["$ref"]).removeprefix(before).removesuffix(after)

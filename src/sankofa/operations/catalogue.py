@@ -104,7 +104,6 @@ def _age(published: int, day: int) -> int | None:
 
 
 async def _coverage_on(edition: Edition, day: int, country: str | None, sku: str | None) -> list[CoverageRow]:
-    """Coverage of each dataset by country and source, as known on a day."""
     licences = {row.source_id: row.license_class for row in await _sources_on(edition, day)}
     return [
         CoverageRow(

@@ -142,7 +142,6 @@ def _agreed(claim: ClaimedValue, readings: Iterable[Reading]) -> tuple[str, Chec
 
 
 def _unsettled(claim: ClaimedValue, readings: list[Reading]) -> Absence:
-    """Why figures give no verdict."""
     if any(judge(claim, reading)[0] != _UNKNOWN for reading in readings):
         ends = sorted({f"{one.value} on {one.period_end}" for reading in readings for one in reading[-1:]})
         return Absence("ambiguous", f"Several figures fit the period, and they differ: {', '.join(ends)}.")
@@ -151,8 +150,6 @@ def _unsettled(claim: ClaimedValue, readings: list[Reading]) -> Absence:
 
 
 class _Question:
-    """What a claim is about."""
-
     def __init__(
         self, call: Call, texts: dict[str, str], measure: str, when: ClaimedPeriod, day: date
     ) -> None:
@@ -221,7 +218,6 @@ class _Question:
         return b"[%b]" % selection.rows if selection is not None else b"[]"
 
     def _no_figure(self, service_id: str, reported: list[ReportedFigure]) -> None:
-        """Sets the reason why an organisation has no figure of the period."""
         if reported:
             ends = [one.period_end for one in reported]
             detail = f"Its {self._measure} is of other periods, which ended from {min(ends)} to {max(ends)}."
@@ -363,7 +359,6 @@ def _begins(when: ClaimedPeriod, period_end: date) -> bool:
 
 
 def _is_year(when: ClaimedPeriod, period_end: date) -> bool:
-    """Whether a period is the year that ends on a day."""
     if when.year is not None:
         return when.part is None and when.year == period_end.year and _begins(when, period_end)
     lasts = when.start and when.end and months_of(when.start.toordinal(), when.end.toordinal())

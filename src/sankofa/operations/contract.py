@@ -240,7 +240,6 @@ class Operation:
         return (400, 401, *paid, 404, 410, 414, 429, 431, 503)
 
     def notice(self, answer: Answer, edition: Edition) -> Notice:
-        """The `_license` text of an answer."""
         return answer.terms or edition.notice(self.dataset if answer.dataset is None else answer.dataset)
 
     def read(
@@ -297,7 +296,6 @@ def operations() -> tuple[Operation, ...]:
 
 
 def endpoints() -> tuple[Operation, ...]:
-    """The operations that REST has."""
     return tuple(operation for operation in operations() if operation.path)
 
 

@@ -181,7 +181,6 @@ def _named(one: CrosswalkRow) -> str:
 
 
 async def _relations(view: DayView, key: str, since: date) -> list[SpellRow]:
-    """Successor, predecessors and parents, with first and last days."""
     spells = []
     for block in await view.whole.blocks(RELATIONS, key, 0, FOREVER):
         for entry in entries_of(block):

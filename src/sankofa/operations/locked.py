@@ -79,7 +79,6 @@ def locked(edition: Edition, day: date | None) -> Edition:
 
 
 def explained(problem: Problem, lock: date | None) -> Problem:
-    """The error for a day later than the view's."""
     if lock and isinstance(problem, InvalidParameter) and problem.detail.endswith(IN_THE_FUTURE):
         return InvalidParameter(problem.parameter, f"later than {lock}, the day that this view is locked to")
     return problem
@@ -145,9 +144,10 @@ async def _explained(operation: Operation, call: Call, arguments: dict[str, Any]
 async def _leads_on(call: Call, suggestion: Suggestion) -> bool:
     """Whether a suggested question has rows, for this key."""
     path_parts = suggestion.path.split("/")
-    for operation, parts in _paths().get((len(path_parts), *path_parts[2:3]), ()):
-        pairs = [pair for pair in zip(parts, path_parts, strict=True) if pair[0] != pair[1]]
-        if any(part[:1] != "{" for part, _ in pairs):
+    for operation in operations():
+        parts = operation.path.split("/")
+        pairs = [pair for pair in zip(parts, path_parts, strict=False) if pair[0] != pair[1]]
+        if len(parts) != len(path_parts) or any(part[:1] != "{" for part, _ in pairs):
             continue
         in_path = {part[1:-1]: unquote(own) for part, own in pairs}
         limit = {"limit": "1"} if "limit" in operation.parameters else {}
@@ -157,16 +157,6 @@ async def _leads_on(call: Call, suggestion: Suggestion) -> bool:
         except Problem:
             return False
     return False
-
-
-@cache
-def _paths() -> Mapping[tuple[int | str, ...], list[tuple[Operation, list[str]]]]:
-    """The operations and the parts of their paths, by their number and by the part after `/v1/`."""
-    paths: dict[tuple[int | str, ...], list[tuple[Operation, list[str]]]] = {}
-    for operation in operations():
-        parts = operation.path.split("/")
-        paths.setdefault((len(parts), *parts[2:3]), []).append((operation, parts))
-    return paths
 
 
 class _RowContents(NamedTuple):
@@ -183,7 +173,6 @@ class _RowContents(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether the rows reveal the capture only."""
         return not self.names and not self.matched
 
 
@@ -244,7 +233,6 @@ async def _without_strangers(rows: bytes, field: bytes, edition: DayView) -> byt
 
 
 def _terms(edition: Edition, sources: frozenset[bytes]) -> Notice:
-    """The `_license` text of rows of some sources."""
     notices = edition.terms_of_sources
     if (terms := notices.get(sources)) is None:
         owed: dict[str, str] = edition.manifest.get("owed", {})

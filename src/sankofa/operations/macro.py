@@ -45,7 +45,6 @@ _SERIES_ONLY = "for series mode only; add `series` or `as_of`"
 
 
 def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
-    """Raises InvalidParameter for a parameter that belongs to the other mode."""
     if arguments["series"] is None and arguments["as_of"] is None:
         for name in ("series_type", "frequency"):
             if arguments[name] is not None:
@@ -253,7 +252,6 @@ async def get_series_vintages(
 
 
 def _check_pair(_: Grant, arguments: Mapping[str, Any]) -> None:
-    """Raises InvalidParameter unless the currencies form a pair."""
     if arguments["base"] == arguments["quote"]:
         raise InvalidParameter("quote", "expected a currency other than base")
     if arguments["via"] in (arguments["base"], arguments["quote"]):

@@ -170,7 +170,6 @@ async def get_metrics(
 
 
 async def _has_figures(edition: Edition, key: str, day: int) -> bool:
-    """Whether a figure of an issuer was known on a day."""
     figures = await edition.select("fundamentals", key, day=day, modes=int(Mode.LATEST), limit=1)
     return figures is not None and figures.count > 0
 

@@ -168,7 +168,6 @@ async def first_page(
 
 
 def view_on(call: Call, edition: Edition, day: date) -> Edition:
-    """An edition as of an earlier day; the edition itself for today."""
     return edition if day >= call.today else DayView(edition, day, locked=call.lock is not None)
 
 

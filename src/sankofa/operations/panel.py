@@ -326,7 +326,6 @@ async def get_fundamentals_matrix(
 
 
 def _fields(one: Any, day: date) -> dict[str, Any]:
-    """The date of a vintage, and where it is from."""
     return {name: getattr(one, name) for name in ("source_ref", "license_class", "observed_at")} | {
         "date": day
     }
@@ -385,7 +384,6 @@ async def _matrix(
 
 
 def _released(own: list[_Vintage], release: str) -> list[_Vintage]:
-    """The vintage of one release, or none."""
     if release == "latest":
         return own[-1:]
     number = 1 if release == "first" else int(release)

@@ -153,7 +153,6 @@ async def _page(
 
 
 def _behind(first: int, hits: list[Hit]) -> SortKey:
-    """The sort key of the last hit."""
     last = hits[-1]
     return first, str(last.score), last.type, last.id
 
@@ -315,7 +314,6 @@ async def _entity(call: Call, hit: Hit) -> bytes:
 
 
 async def _rows_seen(call: Call, kind: str, key: str, limit: int | None = None) -> bytes:
-    """The rows under a key that are visible today; empty if there are none."""
     blocks = await call.edition.blocks(kind, key, 0, 2)
     if len(blocks) == 1 and not blocks[0][0]:  # the usual case: one row, always visible
         return bytes(blocks[0][1])
