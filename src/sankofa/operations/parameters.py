@@ -27,7 +27,7 @@ ALL_BY_DEFAULT = "all by default"
 Basis = Literal["current", "as_known"]
 
 
-def _printable(longest: int, example: str) -> kinds.Text:
+def plain_text(longest: int, example: str) -> kinds.Text:
     """Text without control characters."""
     return kinds.Text(rf"^[^\x00-\x1f\x7f]{{1,{longest}}}$", example, longest)
 
@@ -92,7 +92,7 @@ IdType = Annotated[
 ]
 IdValue = Annotated[
     str,
-    kinds.Text(r"^[^\x00-\x1f\x7f]{1,64}$", "999900SAMPLEZA000189"),  # of the bundled sample world
+    plain_text(64, "999900SAMPLEZA000189"),  # of the bundled sample world
     "The outside identifier; a ticker is written EXCHANGE:TICKER.",
 ]
 Country = Annotated[str | None, kinds.Country(), "ISO 3166-1 alpha-2 code, in any case."]
@@ -114,14 +114,14 @@ Order = Annotated[
     Literal["asc", "desc"], kinds.Choice(("asc", "desc"), "desc"), "Order by value: ascending or descending."
 ]
 Query = Annotated[
-    str, _printable(200, "Kgalagadi Retail"), "A name, a ticker (JSE:NPN or NPN) or another identifier."
+    str, plain_text(200, "Kgalagadi Retail"), "A name, a ticker (JSE:NPN or NPN) or another identifier."
 ]
 Search = Annotated[
-    str, _printable(200, "Kgalagadi Retail"), "Words of a name, complete or not, or an identifier."
+    str, plain_text(200, "Kgalagadi Retail"), "Words of a name, complete or not, or an identifier."
 ]
 SearchType = Annotated[str | None, kinds.Choice(SEARCH_TYPES), "Type of the results."]
 SeriesQuery = Annotated[
-    str | None, _printable(200, "CPI"), "Words that the key or name must have, complete or not."
+    str | None, plain_text(200, "CPI"), "Words that the key or name must have, complete or not."
 ]
 PanelMetrics = Annotated[
     tuple[str, ...] | None,
@@ -178,12 +178,12 @@ Cursor = Annotated[
 ]
 TenderQuery = Annotated[
     str | None,
-    _printable(200, "bridge repair"),
+    plain_text(200, "bridge repair"),
     "Words to find in title and description; every word must occur.",
 ]
 Ocid = Annotated[
     str | None,
-    _printable(200, "ocds-999sza-00134"),
+    plain_text(200, "ocds-999sza-00134"),
     "Only the releases of this contracting process, as published. Give its `country` too.",
 ]
 ReleasedTo = Annotated[date | None, kinds.Day(example="2026-12-31"), "Latest release date (UTC day)."]
@@ -195,34 +195,36 @@ ClosingTo = Annotated[
 ]
 Buyer = Annotated[
     str | None,
-    _printable(400, "Groot Sample District Municipality"),
+    plain_text(400, "Groot Sample District Municipality"),
     "Buyer: a service_id, or the whole name as published, in any case.",
 ]
 BuyerQuery = Annotated[
     str | None,
-    _printable(200, "district municipality"),
+    plain_text(200, "district municipality"),
     "Words to find in the name of the buyer; every word must occur.",
 ]
 SupplierQuery = Annotated[
     str | None,
-    _printable(200, "sample civils"),
+    plain_text(200, "sample civils"),
     "Words to find in the names of the suppliers of its awards; every word must occur.",
 ]
 Supplier = Annotated[
     str | None,
-    _printable(400, "Duineveld Sample Civils (Pty) Ltd"),
+    plain_text(400, "Duineveld Sample Civils (Pty) Ltd"),
     "Supplier of an award: a service_id, or the whole name as published, in any case.",
 ]
 TenderCategory = Annotated[
-    str | None, _printable(400, "Services: Civil"), "Category as published by the source portal, in any case."
+    str | None,
+    plain_text(400, "Services: Civil"),
+    "Category as published by the source portal, in any case.",
 ]
-Status = Annotated[str | None, _printable(100, "complete"), "Status of the tender as published, in any case."]
-Method = Annotated[str | None, _printable(100, "open"), "Procurement method as published, in any case."]
+Status = Annotated[str | None, plain_text(100, "complete"), "Status of the tender as published, in any case."]
+Method = Annotated[str | None, plain_text(100, "open"), "Procurement method as published, in any case."]
 MinValue = Annotated[
     Decimal | None, kinds.Number(1000000), "Smallest `value_amount`, in the currency of the row."
 ]
 Contract = Annotated[
-    str, _printable(400, "ocds-999sza-00134"), "Open Contracting process identifier, as published."
+    str, plain_text(400, "ocds-999sza-00134"), "Open Contracting process identifier, as published."
 ]
 ContractDay = Annotated[
     date | None,
@@ -238,7 +240,7 @@ Role = Annotated[str | None, kinds.Text(r"^[A-Za-z]{1,64}$", "supplier"), "Role,
 OptionalServiceId = Annotated[str | None, _SERVICE_ID, "Only parties resolved to this organisation."]
 ClaimSubject = Annotated[
     str,
-    _printable(200, "DC46AF1B1AAA424B58D1368176"),
+    plain_text(200, "DC46AF1B1AAA424B58D1368176"),
     "A service_id, EXCHANGE:TICKER, LEI, exact name or series key.",
 ]
 ClaimMeasure = Annotated[
@@ -253,11 +255,11 @@ ClaimPeriod = Annotated[
     "A year (2023, FY2023, 2023/24), `Q3 2023`, `H1 2023`, `9M 2023`, a month, a date, or START..END.",
 ]
 ClaimValue = Annotated[
-    str, _printable(60, "43.6bn"), "The value as people write it: 2.9bn, 291.9 million, 12%."
+    str, plain_text(60, "43.6bn"), "The value as people write it: 2.9bn, 291.9 million, 12%."
 ]
 ClaimUnit = Annotated[
     str | None,
-    _printable(60, "ZAR"),
+    plain_text(60, "ZAR"),
     "Unit or currency, such as ZAR or USD/shares. If the figure has another unit, the claim is unknown.",
 ]
 RestatedServiceId = Annotated[str | None, _SERVICE_ID, "Only this organisation."]
@@ -334,7 +336,7 @@ SignalKey = Annotated[
 ]
 Category = Annotated[
     str | None,
-    kinds.Text(rf"^[^\x00-\x1f\x7f]{{1,{LONGEST_FILTER}}}$", "Services: Civil", LONGEST_FILTER),
+    plain_text(LONGEST_FILTER, "Services: Civil"),
     "Category as published by the source portal.",
 ]
 FromMonth = Annotated[date | None, kinds.Day(example="2023-01-01"), "First month, given by one of its days."]

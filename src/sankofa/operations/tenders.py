@@ -42,7 +42,8 @@ from sankofa.operations import parameters
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import refuse_other_identifier
 from sankofa.operations.paging import ListPage, first_page
-from sankofa.operations.parameter_types import Choices, JsonSchema, Text
+from sankofa.operations.parameter_types import Choices, JsonSchema
+from sankofa.operations.parameters import plain_text
 
 _NARROWING: Final = tuple(
     "to closing_from closing_to buyer supplier category status min_value buyer_query supplier_query "
@@ -285,21 +286,20 @@ def _compiled(process: Process, first: str, last: dict[str, Any], release_count:
     )
 
 
-_NAME: Final = r"^[^\x00-\x1f\x7f]{1,400}$"
 FlagProcessParameter = Annotated[
     str | None,
-    Text(_NAME, "ocds-999sza-00134", longest=400),
+    plain_text(400, "ocds-999sza-00134"),
     "Every indicator of this contracting process, flagged or not.",
 ]
 FlagBuyerParameter = Annotated[
     str | None,
-    Text(_NAME, "Groot Sample District Municipality", longest=400),
+    plain_text(400, "Groot Sample District Municipality"),
     "Buyer: rows about it, its processes and its pairs with suppliers. A whole name, service_id or id used "
     "in releases, in any case.",
 ]
 FlagSupplierParameter = Annotated[
     str | None,
-    Text(_NAME, "Duineveld Sample Civils (Pty) Ltd", longest=400),
+    plain_text(400, "Duineveld Sample Civils (Pty) Ltd"),
     "Tenderer: rows about it and processes that awarded it a contract. Named as for `buyer`.",
 ]
 
@@ -311,7 +311,6 @@ FlagIndicatorsParameter = Annotated[
 
 METHODOLOGY: Final = "signals-v1/red-flags"
 _ORDER: Final = RowOrder("country", "indicator", "subject_type", "subject")
-_ONE: Final = Decimal(1)
 
 
 @operation("/v1/flags", dataset=TENDER, row=FlagRow, tool="get_flags", extension=True)
@@ -340,8 +339,8 @@ async def get_flags(
     """
     parties = _spelling(buyer), _spelling(supplier)
     codes = tuple(sorted(indicator or ()))
-    bound = ("indicator", *codes) if codes else ()
-    page = await first_page(call, "flags", country, ocid, *parties, *bound, as_of=as_of, cursor=cursor)
+    filters = (country, ocid, *parties, *(("indicator", *codes) if codes else ()))
+    page = await first_page(call, "flags", *filters, as_of=as_of, cursor=cursor)
     most = call.grant.rows(limit)
     countries: Sequence[str] = [country] if country else await page.edition.keys("tender_day")
     if ocid is not None:
@@ -409,4 +408,4 @@ def _row(country: str, flag: Flag, population: int) -> FlagRow:
 
 
 def _rounded(value: Any) -> Decimal | None:
-    return None if value is None else quotient(Decimal(value), _ONE)
+    return None if value is None else quotient(Decimal(value), Decimal(1))
