@@ -292,16 +292,13 @@ async def _file(question: DialectQuestion, edition: Edition, version: _Version, 
         size, rows, digest = len(of_day.content), of_day.row_count, of_day.sha256
     until = question.service.clock() + SIGNED_FOR
     pinned = f"edition={version.edition_id}" if version.edition_id else ""
-    if file["access"] == "open" and call.lock is None:
-        url = f"{call.base_url}{OPEN_FILES}{name}?{pinned}"
-    else:
-        signature = sign_file(
-            question.service.cursors, call.grant, name, version.edition_id, call.lock, until
-        )
-        query = "&".join(filter(None, (pinned, f"signature={signature}")))
-        url = f"{call.base_url}{LICENSED_FILES}{name}?{query}"
+    folder, query = OPEN_FILES, pinned
+    if file["access"] != "open" or call.lock is not None:
+        cursors = question.service.cursors
+        signature = sign_file(cursors, call.grant, name, version.edition_id, call.lock, until)
+        folder, query = LICENSED_FILES, f"{pinned}&signature={signature}".removeprefix("&")
     return {
-        "url": url,
+        "url": f"{call.base_url}{folder}{name}?{query}",
         "id": digest[:32],
         "partitionValues": {},
         "size": size,

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Final, NamedTuple
 from xml.sax.saxutils import quoteattr  # nosec B406
@@ -140,7 +140,7 @@ def transformed(values: History, units: str, frequency: str) -> History:
     """The values in other units; None if the value of the period before is not known."""
     if units == "lin":
         return values
-    compute = _computation(units, _A_YEAR["w" if frequency in _WEEKDAYS else frequency])
+    compute = partial(_changed, units, _A_YEAR["w" if frequency in _WEEKDAYS else frequency])
     by_year = units in ("ch1", "pc1")
     length = _MONTHS.get(frequency, 0)
     months = {(at.year, at.month): at for at in values} if length else {}
@@ -224,19 +224,17 @@ _OF_ANY: Final = (_average, _total, _last)
 """Computations whose inputs are interchangeable."""
 
 
-def _computation(units: str, a_year: int) -> Compute:
-    def compute(values: Sequence[Decimal | None]) -> Decimal | None:
-        now, before = values
-        if now is None or (before is None and units != "log"):
-            return None
-        if units in ("chg", "ch1") and before is not None:
-            return now - before
-        try:
-            return _rounded(_relative(units, float(now), float(before or 0), a_year))
-        except (ValueError, ZeroDivisionError, OverflowError):
-            return None
-
-    return compute
+def _changed(units: str, a_year: int, values: Sequence[Decimal | None]) -> Decimal | None:
+    now, before = values
+    if now is None or (before is None and units != "log"):
+        return None
+    if units in ("chg", "ch1") and before is not None:
+        return now - before
+    try:
+        value = _relative(units, float(now), float(before or 0), a_year)
+        return Decimal(f"{value:.5f}") if math.isfinite(value) else None
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
 
 
 def _relative(units: str, now: float, before: float, a_year: int) -> float:
@@ -247,10 +245,6 @@ def _relative(units: str, now: float, before: float, a_year: int) -> float:
     if units == "log":
         return math.log(now)
     return (math.log(now) - math.log(before)) * 100 * (a_year if units == "cca" else 1)
-
-
-def _rounded(value: float) -> Decimal | None:
-    return Decimal(f"{value:.5f}") if math.isfinite(value) else None
 
 
 class RealTimePeriod(NamedTuple):

@@ -138,10 +138,12 @@ async def get_metrics(
     rows = values.rows
     listed = await edition.select("omitted", key, day=day, modes=modes, tag=tag) or NO_ROWS
     missing = listed.rows
-    if not (rows or missing or cursor) and await _has_figures(edition, key, day):
-        unpublished = REASONS[State.NOT_PUBLISHED]
-        every_slug = slugs() if metric is None else (metric,)
-        missing = wire.encode([_Missing(slug, unpublished, []) for slug in every_slug])[1:-1]
+    if not (rows or missing or cursor):
+        figures = await edition.select("fundamentals", key, day=day, modes=int(Mode.LATEST), limit=1)
+        if figures is not None and figures.count:
+            unpublished = REASONS[State.NOT_PUBLISHED]
+            every_slug = slugs() if metric is None else (metric,)
+            missing = wire.encode([_Missing(slug, unpublished, []) for slug in every_slug])[1:-1]
     omitted = {reason: missing.count(mark) for reason, mark in _REASON_MARKS.items()}
     if max_age:
         omitted[TOO_OLD] = 0
@@ -169,26 +171,18 @@ async def get_metrics(
     return replace(answer, absent=_left_out(_read(b"[%b]" % missing), f"/v1/metrics/{key}", page.day, texts))
 
 
-async def _has_figures(edition: Edition, key: str, day: int) -> bool:
-    figures = await edition.select("fundamentals", key, day=day, modes=int(Mode.LATEST), limit=1)
-    return figures is not None and figures.count > 0
-
-
 def _left_out(missing: list[_Missing], path: str, day: date, texts: dict[str, str]) -> Absence | None:
     """Why the metrics have no value for a published year; None if no year was published."""
     reasons = dict.fromkeys(one.reason for one in missing if one.reason != REASONS[State.NOT_PUBLISHED])
     if not reasons:
         return None
     what = missing[0].metric if len(missing) == 1 else f"Each of {len(missing)} metrics"
-    detail = f"{what} is left out on {day}. {' '.join(map(_meaning, reasons))}"
+    meanings = MEMBERS["omitted"]["properties"]
+    why = " ".join(meanings[reason]["description"] for reason in reasons)
+    detail = f"{what} is left out on {day}. {why}"
     as_known = Suggestion(path, texts | {"basis": "as_known"}, "With the figures known on that day.")
     other = Suggestion(path, texts, "Of whatever age.") if TOO_OLD in reasons else as_known
     return Absence("left_out", detail, suggestions=(other,))
-
-
-def _meaning(reason: str) -> str:
-    meaning: str = MEMBERS["omitted"]["properties"][reason]["description"]
-    return meaning
 
 
 _DEMAND_ORDER = RowOrder(*panels()["procurement-demand"].order)

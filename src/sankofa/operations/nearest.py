@@ -186,10 +186,10 @@ async def series_can_be_found(edition: Edition, text: str) -> bool:
 
 async def kinds_of_code(edition: Edition, code: str) -> set[str]:
     """Whether a code names a series, an indicator or both; in a locked view, as of its day."""
-    if kinds := {hit.type for hit in await search_code(edition, code)}:
-        return kinds
-    # search does not know the series made from annual tables
-    return {"series"} if edition.lock is None and await columns_of_series(edition, code) else set()
+    kinds = {hit.type for hit in await search_code(edition, code)}
+    if not kinds and edition.lock is None and await columns_of_series(edition, code):
+        return {"series"}  # made from annual tables, which search does not know
+    return kinds
 
 
 async def refuse_unknown_series(edition: Edition, text: str) -> None:

@@ -160,19 +160,13 @@ async def get_changes(
         some = changes[first : first + _ROWS_A_TURN]
         slices.append(b",".join([_row(change, since or "", edition) for change in some]))
         await asyncio.sleep(0)  # let other requests run
-    return Answer(
-        Selection(slices, len(changes), truncated=following is not None),
-        members={
-            "since": since,
-            "next_cursor": following and _cursor(call, first_edition, filters, following),
-        },
-        edition_id=first_edition,
-    )
-
-
-def _cursor(call: Call, edition_id: str, filters: str, position: ChangePosition) -> str:
-    after = (position.dataset, position.key, position.part, *position.behind)
-    return call.cursors.issue(Position(edition_id, filters, after))
+    next_cursor = None
+    if following is not None:
+        after = (following.dataset, following.key, following.part, *following.behind)
+        next_cursor = call.cursors.issue(Position(first_edition, filters, after))
+    selection = Selection(slices, len(changes), truncated=following is not None)
+    members: dict[str, object] = {"since": since, "next_cursor": next_cursor}
+    return Answer(selection, members=members, edition_id=first_edition)
 
 
 def _row(change: Change, since: str, edition: Edition) -> bytes:
