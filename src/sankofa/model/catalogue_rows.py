@@ -14,7 +14,18 @@ from sankofa.model.ocds.compiled import ContractChange, SetBy
 from sankofa.model.ocds.process_facts import SUBJECT_TYPES
 from sankofa.model.ocds.red_flags import INDICATORS
 from sankofa.model.provenance import SKUS
-from sankofa.model.rows import EntityRow, Figure, FundamentalsRow, Listing, Match, Row, doc, instant, one_of
+from sankofa.model.rows import (
+    EntityRow,
+    Figure,
+    FundamentalsRow,
+    Listing,
+    Match,
+    Row,
+    SplitRatio,
+    doc,
+    instant,
+    one_of,
+)
 
 SEARCH_TYPES = ("organisation", "series", "indicator")
 """In the order in which equally good matches are listed."""
@@ -244,10 +255,7 @@ class RestatementRow(Row, frozen=True, kw_only=True):
     available_before: Annotated[date, doc("Day on which the replaced figure became public.")]
     available_at: Annotated[date, doc("Day on which the new figure became public.")]
     vintage: Annotated[int, doc("Number of the new vintage.", ge=2)]
-    split_ratio: Annotated[
-        Decimal | None,
-        doc("New shares for one old share, if the figure was restated for a split; else null."),
-    ]
+    split_ratio: SplitRatio
     record_ref: Annotated[str, doc("Identifier of the new vintage, the same in every edition.")]
 
 

@@ -138,6 +138,7 @@ SERVICE_ID_PATTERN: Final = r"^[A-Za-z0-9]+$"
 ENTITY_ID_PATTERN: Final = r"^(DC[A-Za-z0-9]+|[A-Z]{3})$"
 EDITION_PATTERN: Final = r"^[A-Za-z0-9-]{1,53}$"
 
+_STANDARDS: Final = {"lei": lei, "isin": isin, "figi": figi}
 _WITH_SCHEME = ("registry", "ticker", "aggregator")
 _SCHEME = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,39}\Z")
 _VALUE = re.compile(r"[^\s:\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,62}[^\s\x00-\x1f\x7f])?\Z")
@@ -202,12 +203,8 @@ def _number_in_one_spelling(text: str) -> str:
 
 def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Identifier:
     """The canonical form of an identifier; check digits verified. Raises ValueError."""
-    if id_type == "lei":
-        return Identifier("lei", None, _checked(lei, "LEI", value))
-    if id_type == "isin":
-        return Identifier("isin", None, _checked(isin, "ISIN", value))
-    if id_type == "figi":
-        return Identifier("figi", None, _checked(figi, "FIGI", value))
+    if standard := _STANDARDS.get(id_type):
+        return Identifier(id_type, None, _checked(standard, id_type.upper(), value))
     value = " ".join(value.split())
     if id_type != "aggregator":  # an aggregator's ids may differ by case only
         value = value.upper()
@@ -241,7 +238,7 @@ def stored_lookup_key(text: str) -> str:
 def lookup_key_of_text(id_type: str, text: str) -> str:
     """The lookup key of what a person typed. Raises ValueError for a ticker without its exchange."""
     value = "".join(text.split()).upper()
-    if id_type in ("lei", "isin", "figi"):
+    if id_type in _STANDARDS:
         value = value.replace("-", "")
     if id_type == "ticker":
         code, colon, symbol = value.partition(":")

@@ -61,6 +61,13 @@ def is_widest(key: str) -> bool:
 
 Figure = Annotated[Decimal, Meta(extra={"figure": True})]
 """A figure with every digit of its source, unlike a number rounded to ten digits."""
+SplitRatio = Annotated[
+    Decimal | None, doc("New shares for one old share, if the figure was restated for a split; else null.")
+]
+Confidence = Annotated[
+    Annotated[float, Meta(ge=0, le=1)] | None,
+    doc("Confidence of the extraction, 0 to 1; null for structured data."),
+]
 _Day = date  # for rows with a field named `date`
 
 
@@ -108,20 +115,14 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     ]
     vintage: Annotated[int, doc("Number of this vintage; 1 is the figure as first reported.", ge=1)]
     restated: Annotated[bool, doc("True if this figure replaced an earlier one.")]
-    split_ratio: Annotated[
-        Decimal | None,
-        doc("New shares for one old share, if the figure was restated for a split; else null."),
-    ]
+    split_ratio: SplitRatio
     superseded_at: Annotated[
         date | None, doc("Day on which a later figure replaced it; null if none is known by `as_of`.")
     ]
     superseding_record_ref: Annotated[
         str | None, doc("Vintage that replaced it; null if none is known by `as_of`.")
     ]
-    extraction_confidence: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None,
-        doc("Confidence of the extraction, 0 to 1; null for structured data."),
-    ]
+    extraction_confidence: Confidence
     method: Annotated[
         str, one_of(METHODS, "Extracted from a document, or published as data, possibly with rounded dates.")
     ]
@@ -314,10 +315,7 @@ class FactRow(Row, frozen=True, kw_only=True):
     ]
     vintage: Annotated[str, doc("Number of this vintage; 1 is the value as first published.")]
     provenance_id: Annotated[str, doc("Identifier of the five provenance fields together.")]
-    extraction_confidence: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None,
-        doc("Confidence of the extraction, 0 to 1; null for structured data."),
-    ]
+    extraction_confidence: Confidence
     method: Annotated[str, one_of(SHARED_METHODS, "Extracted from a document, or published as data.")]
 
 

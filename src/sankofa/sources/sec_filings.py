@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
+from operator import itemgetter
 from typing import IO, Final
 from zoneinfo import ZoneInfo
 
@@ -56,13 +57,6 @@ class _Filings(msgspec.Struct):
     form: list[str] = []
 
 
-class _Named(msgspec.Struct):
-    """A name, and the first day on which the registrant used it."""
-
-    day: str
-    name: str
-
-
 _decode = msgspec.json.Decoder(_Registrant).decode
 _decode_filings = msgspec.json.Decoder(_Filings).decode
 
@@ -101,7 +95,7 @@ def submissions(file: InputFile) -> Iterator[Record]:
 
 
 def _records(prefix: str, subject: str, registrant: _Registrant) -> Iterator[Record]:
-    former, last_day = [], ""
+    former, last_day = list[tuple[str, str]](), ""
     for index, entry in enumerate(registrant.former):
         position = f"{prefix}formerNames/{index}"
         try:
@@ -113,24 +107,24 @@ def _records(prefix: str, subject: str, registrant: _Registrant) -> Iterator[Rec
         if end < first or not text.name(one.name):
             yield Rejected(position, "a name is missing, or ends before it begins")
             continue
-        former.append(_Named(first, one.name))
+        former.append((first, one.name))
         last_day = max(last_day, end)
-    names = sorted(former, key=lambda one: one.day)
+    names = sorted(former, key=itemgetter(0))
     following = (date.fromisoformat(last_day) + timedelta(days=1)).isoformat() if last_day else ""
-    names.append(_Named(following, registrant.name))
+    names.append((following, registrant.name))
     known = registrant.entity_type in _OF_ORGANISATIONS
-    if not known and not any(org_evidence(used.name, country="US") for used in names):
+    if not known and not any(org_evidence(name, country="US") for _, name in names):
         yield Withheld(prefix + "name")
         return
-    for used in names:
-        if legal_name := text.name(used.name):
+    for day, name in names:
+        if legal_name := text.name(name):
             profile = Profile(
                 legal_name=legal_name,
                 identifiers=(subject,),
                 document=f"CIK{subject.rpartition(':')[2]}.json",
-                registered=names[0].day,
+                registered=names[0][0],
             )
-            yield EntityRecord(subject, used.day, profile)
+            yield EntityRecord(subject, day, profile)
         else:
             yield Rejected(prefix + "name", "the current name is missing")
     if registrant.filings and "recent" in registrant.filings:

@@ -6,7 +6,7 @@ they are recognised by code and left out. Other unknown codes are rejected.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import IO, Final
@@ -109,7 +109,13 @@ def read(file: InputFile) -> Iterator[Record]:
 def _document(title: str, document: str, stream: IO[bytes]) -> Iterator[Record] | None:
     if peek(stream).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
         data = stream.read()
-        return _descriptions_of(document, data) or _page(title, document, data)
+        try:
+            _, described = _descriptions(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return _page(title, document, data)
+        return _infos(
+            document, ((f"row {n}", one.id, one.name, one.unit or "") for n, one in enumerate(described))
+        )
     table = read_table_of(title, stream, (("country code",), *_METADATA))
     if table is None:
         return None
@@ -232,32 +238,24 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
 def _metadata(document: str, table: Table, header: list[str], columns: tuple[str, ...]) -> Iterator[Record]:
     """One line per indicator; the unit if there is a column for it."""
     code_at, name_at = (header.index(column) for column in columns[:2])
-    unit_at = header.index("unit of measure") if "unit of measure" in header else None
-    for line, row in table.rows:
-        if len(row) <= max(code_at, name_at):  # a blank line, or the notes below a table
-            continue
-        unit = row[unit_at] if unit_at is not None and unit_at < len(row) else ""
+    unit_at = header.index("unit of measure") if "unit of measure" in header else len(header)
+    return _infos(
+        document,
+        (
+            (f"line {line}", row[code_at], row[name_at], row[unit_at] if unit_at < len(row) else "")
+            for line, row in table.rows
+            if len(row) > max(code_at, name_at)  # else a blank line, or the notes below a table
+        ),
+    )
+
+
+def _infos(document: str, described: Iterable[tuple[str, str, str, str]]) -> Iterator[Record]:
+    """The metadata of indicators, given as position, code, name and unit."""
+    for position, code, name, unit in described:
         try:
-            yield SeriesInfo(_code(row[code_at]), _name(row[name_at]), _unit(unit))
+            yield SeriesInfo(_code(code), _name(name), _unit(unit))
         except ValueError as failure:
-            yield Rejected(f"{document} line {line}", str(failure))
-
-
-def _descriptions_of(document: str, data: bytes) -> Iterator[Record] | None:
-    """Metadata of the API; None if a document is something else."""
-    try:
-        _, described = _descriptions(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-    def records() -> Iterator[Record]:
-        for number, one in enumerate(described):
-            try:
-                yield SeriesInfo(_code(one.id), _name(one.name), _unit(one.unit or ""))
-            except ValueError as failure:
-                yield Rejected(f"{document} row {number}", str(failure))
-
-    return records()
+            yield Rejected(f"{document} {position}", str(failure))
 
 
 def _page(title: str, document: str, data: bytes) -> Iterator[Record]:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from sankofa.edition.format.visibility import visible
 from sankofa.model.days import FOREVER
-from sankofa.model.ocds.guide_outliers import BOUNDS, SHARES
+from sankofa.model.ocds.guide_outliers import OUTLIERS, SHARES
 from sankofa.model.ocds.guide_pairs import PAIRS, PairStep
 from sankofa.model.ocds.process_facts import (
     MOST_LISTED,
@@ -147,11 +147,10 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
 
     def groups_on(self, day: int, steps: Steps) -> set[str]:
         """The groups whose quartiles its steps are compared with on a day, by `group_key`."""
-        if self.indicator not in BOUNDS and self.indicator not in PAIRS:
+        if self.indicator not in OUTLIERS and self.indicator not in PAIRS:
             return set()
-        measure = self.indicator if self.indicator in PAIRS else BOUNDS[self.indicator][0]
         return {
-            group_key(measure, one.group)
+            group_key(self.indicator, one.group)
             for one in steps
             if isinstance(one, ProcessStep | PairStep) and visible(one.first, one.until, day)
         }
@@ -166,7 +165,7 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
     def _stands_out(self, step: Step, limits: Thresholds) -> bool:
         if isinstance(step, PairStep):
             return limits.pair_stands_out(self.indicator, step)
-        if isinstance(step, ProcessStep) and self.indicator in BOUNDS:
+        if isinstance(step, ProcessStep) and self.indicator in OUTLIERS:
             return limits.stands_out(self.indicator, step.group, step.value)
         by_price = _BY_PRICE.get(self.indicator)
         if isinstance(step, ProcessStep):
@@ -184,7 +183,7 @@ class FlagRecord(msgspec.Struct, array_like=True, gc=False):
             finding = Reading(
                 self.indicator, PROCESS, self.subject, True, first.value, first.threshold, inputs
             )
-            if self.indicator in BOUNDS:
+            if self.indicator in OUTLIERS:
                 own = Measured(first.group, first.value, inputs)
                 finding = limits.compared(self.indicator, self.subject, own)
             elif self.indicator in _BY_PRICE and limits.prices is not None:

@@ -113,8 +113,8 @@ class CountryOnDay:
         facts = read_facts(release.facts)
         examined = examine(ocid, facts, every=True)
         await self._load(
-            group_key(measure, one.group)
-            for measure, values in examined.measured.items()
+            group_key(indicator, one.group)
+            for indicator, values in examined.measured.items()
             if not isinstance(values, str)
             for one in values
         )

@@ -48,7 +48,7 @@ from sankofa.edition.write.flag_values import (
 from sankofa.model.days import FOREVER
 from sankofa.model.figures import quotient
 from sankofa.model.ocds.flag_facts import Examined, examine
-from sankofa.model.ocds.guide_outliers import BOUNDS, HIGH, INDICATORS_OF
+from sankofa.model.ocds.guide_outliers import HIGH, OUTLIERS
 from sankofa.model.ocds.guide_pairs import PAIRS, PairStep
 from sankofa.model.ocds.process_facts import PROCESS, TENDERER, Reading
 from sankofa.model.ocds.red_flags import (
@@ -146,7 +146,7 @@ class FlagSweep:
         self._priced: defaultdict[str, list[_Value]] = defaultdict(list)
         """By currency, the ratios of R024 and R058."""
         self._measured: defaultdict[tuple[str, str], list[_Value]] = defaultdict(list)
-        """By measure and group."""
+        """By indicator and group."""
         self._entered: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         self._shares: defaultdict[FlagKey, array[int]] = defaultdict(lambda: array("i"))
         """Triples of a day and the changes in two numbers."""
@@ -224,11 +224,10 @@ class FlagSweep:
                 count = self._computed[finding.indicator, currency]
                 count[first] += 1
                 count[until] -= 1
-        for measure in examined.measured:
-            for indicator in INDICATORS_OF[measure]:
-                count = self._computed[indicator, ""]
-                count[first] += 1
-                count[until] -= 1
+        for indicator in examined.measured:
+            count = self._computed[indicator, ""]
+            count[first] += 1
+            count[until] -= 1
 
     def _flag(self, examined: Examined, first: int, until: int, state: int, name: str | None) -> None:
         ocid, source = examined.ocid, self._states[state].source
@@ -242,10 +241,10 @@ class FlagSweep:
                 own.add(ProcessStep(first, until, value, threshold, inputs, "", name, source), state)
             else:
                 own.add(TendererStep(first, until, ocid, value, threshold))
-        for measure, values in examined.measured.items():
+        for indicator, values in examined.measured.items():
             for one in () if isinstance(values, str) else values:
                 own_value = _Value(ocid, first, until, state, one.value, encode(one.inputs), name)
-                self._measured[measure, one.group].append(own_value)
+                self._measured[indicator, one.group].append(own_value)
         for currency, prices in examined.prices.items():
             lowest = prices.lowest
             if lowest.flagged and lowest.value is not None:
@@ -358,16 +357,14 @@ class FlagSweep:
     def _flag_outliers(self) -> dict[str, GroupValues]:
         """Add the values that stand out in their groups on some of their days; returns the groups."""
         groups: dict[str, GroupValues] = {}
-        for (measure, group), listed in sorted(self._measured.items()):
+        for (indicator, group), listed in sorted(self._measured.items()):
             values = DayValues()
             for one in listed:
                 values.add(one.first, one.until, one.value)
-            own = groups[group_key(measure, group)] = GroupValues.of(values)
-            for indicator in INDICATORS_OF[measure]:
-                bound = BOUNDS[indicator][1]
-                for one in listed:
-                    if own.may_stand_out(one.first, one.until, one.value, bound):
-                        self._flag_value(indicator, one, group=group)
+            own = groups[group_key(indicator, group)] = GroupValues.of(values)
+            for one in listed:
+                if own.may_stand_out(one.first, one.until, one.value, OUTLIERS[indicator].bound):
+                    self._flag_value(indicator, one, group=group)
         return groups
 
     def _flag_pairs(

@@ -145,11 +145,11 @@ class _Reader:
         )
         if not sure and gap.startswith(".") and (not number or self._gap(number - 1).strip()):
             # `Avis: M. Fatou Kouame`: in a headline, separation shows a name, capitals do not
-            sure = self._end(after, lower=False) - after > 1 and not self._word_in_capitals(after)
+            word = self._words[after]
+            sure = (
+                self._end(after, lower=False) - after > 1 and not self._text[word.start : word.end].isupper()
+            )
         yield from self._run(after, enough=1 if sure else 2, lower=self._small)
-
-    def _word_in_capitals(self, number: int) -> bool:
-        return self._text[self._words[number].start : self._words[number].end].isupper()
 
     def _another(self, number: int) -> Iterator[Span]:
         """Another name among contacts: a well-known name, or a name with a number or address."""

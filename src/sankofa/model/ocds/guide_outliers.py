@@ -7,7 +7,7 @@
 A function answers with a sentence where the indicator cannot be computed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from msgspec import UnsetType
@@ -251,50 +251,46 @@ class Bound(NamedTuple):
 
 
 class Outliers(NamedTuple):
-    """Indicators that compare one measure of a process with the quartiles of its group."""
+    """An indicator that compares a measure of a process with the quartiles of its group."""
 
     section: str
     """The section of a release that it needs; empty for any of several."""
     measure: Callable[[ProcessFacts], Facts]
-    bounds: Mapping[str, Bound]
+    bound: Bound
 
 
 HIGH: Final = Bound(high=True)
-_LONG, _SHORT = Bound(high=True, reached=False), Bound(low=True, reached=False)
-OUTLIERS: Final = (
-    Outliers("planning", _no_plan, {"R001": HIGH}),
-    Outliers("tender", _no_key_information, {"R005": HIGH}),
-    Outliers("contracts", _no_contract_document, {"R063": HIGH}),
-    Outliers("tender", _to_opening, {"R014": _SHORT}),
-    Outliers("tender", _to_evaluation, {"R015": _LONG}),
-    Outliers("tender", _tender_value, {"R016": Bound(low=True, high=True)}),
-    Outliers("", _line_items, {"R017": Bound(low=True, high=True)}),
-    Outliers("tender", _bidders, {"R019": Bound(low=True)}),
-    Outliers("bids", _price_range, {"R022": HIGH}),
-    Outliers("awards", _estimate, {"R031": HIGH}),
-    Outliers("contracts", _award_to_contract, {"R059": _LONG}),
-    Outliers("contracts", _to_signature, {"R060": _LONG}),
-    Outliers("awards", _decision, {"R061": _SHORT, "R062": _LONG}),
+_BOTH, _LONG, _SHORT = (
+    Bound(low=True, high=True),
+    Bound(high=True, reached=False),
+    Bound(low=True, reached=False),
 )
-MEASURES: Final = {next(iter(bounds)): (section, measure) for section, measure, bounds in OUTLIERS}
-"""Measures by their first indicator."""
-INDICATORS_OF: Final = {next(iter(bounds)): tuple(bounds) for *_, bounds in OUTLIERS}
-"""The indicators of a measure."""
-BOUNDS: Final = {
-    indicator: (next(iter(bounds)), bound) for *_, bounds in OUTLIERS for indicator, bound in bounds.items()
+OUTLIERS: Final[dict[str, Outliers]] = {
+    "R001": Outliers("planning", _no_plan, HIGH),
+    "R005": Outliers("tender", _no_key_information, HIGH),
+    "R014": Outliers("tender", _to_opening, _SHORT),
+    "R015": Outliers("tender", _to_evaluation, _LONG),
+    "R016": Outliers("tender", _tender_value, _BOTH),
+    "R017": Outliers("", _line_items, _BOTH),
+    "R019": Outliers("tender", _bidders, Bound(low=True)),
+    "R022": Outliers("bids", _price_range, HIGH),
+    "R031": Outliers("awards", _estimate, HIGH),
+    "R059": Outliers("contracts", _award_to_contract, _LONG),
+    "R060": Outliers("contracts", _to_signature, _LONG),
+    "R061": Outliers("awards", _decision, _SHORT),
+    "R062": Outliers("awards", _decision, _LONG),
+    "R063": Outliers("contracts", _no_contract_document, HIGH),
 }
-"""The measure of an indicator, and its side."""
 
 
 def measure_all(facts: ProcessFacts, *, every: bool) -> dict[str, Facts]:
-    """The values of `MEASURES`. `every`: with the reasons of those that cannot be computed."""
-    if every:
-        return {name: measure(facts) for name, (_, measure) in MEASURES.items()}
-    return {
-        name: result
-        for name, (section, measure) in MEASURES.items()
-        if (not section or getattr(facts, section)) and not isinstance(result := measure(facts), str)
+    """The values of `OUTLIERS`. `every`: with the reasons of those that cannot be computed."""
+    measured = {
+        indicator: measure(facts)
+        for indicator, (section, measure, _) in OUTLIERS.items()
+        if every or not section or getattr(facts, section)
     }
+    return {indicator: one for indicator, one in measured.items() if every or not isinstance(one, str)}
 
 
 def _used(facts: ProcessFacts) -> tuple[int, int] | None:

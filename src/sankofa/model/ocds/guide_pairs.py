@@ -207,13 +207,11 @@ class Pair(NamedTuple):
 def pairs_of(purchases: list[Purchase], rivals: Rivals | None) -> Iterator[Pair]:
     """The pairs of a process."""
     for own in purchases:
-        supplier = own.supplier, own.supplier
-        if own.supplier and own.buyer:
-            yield Pair("R040", *supplier, pair_key("R040", own.buyer, own.currency))
-            if own.day:
-                yield Pair("R052", *supplier, pair_key("R052", own.buyer, own.currency))
-        if own.supplier and own.category:
-            yield Pair("R050", *supplier, pair_key("R050", own.category, own.currency))
+        groups = {"R040": own.buyer, "R052": own.day and own.buyer, "R050": own.category}
+        for indicator, group in groups.items() if own.supplier else ():
+            if group:
+                key = pair_key(indicator, str(group), own.currency)
+                yield Pair(indicator, own.supplier, own.supplier, key)
     if rivals is None:
         return
     compared = {(one, other) for one, other, _ in differences(rivals)}

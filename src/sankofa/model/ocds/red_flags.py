@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from sankofa.model.ocds.compiled import Process, SetBy
 from sankofa.model.ocds.flag_facts import Examined
-from sankofa.model.ocds.guide_outliers import BOUNDS, HIGH, SHARES, Bound
+from sankofa.model.ocds.guide_outliers import HIGH, OUTLIERS, SHARES, Bound
 from sankofa.model.ocds.guide_pairs import PAIRS, PairStep, pairs_of
 from sankofa.model.ocds.process_facts import (
     PROCESS,
@@ -100,8 +100,8 @@ def share_key(indicator: str, subject_type: str) -> str:
     return f"{indicator}|{subject_type}"
 
 
-def group_key(measure: str, group: str) -> str:
-    return f"{measure}|{group}"
+def group_key(indicator: str, group: str) -> str:
+    return f"{indicator}|{group}"
 
 
 class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -189,15 +189,13 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def stands_out(self, indicator: str, group: str, value: float) -> bool:
         """Whether a value is an outlier of its group: one of `OUTLIERS`."""
-        measure, bound = BOUNDS[indicator]
-        fences = self.groups.get(group_key(measure, group))
-        return fences is not None and fences.outlier(value, bound) is not None
+        fences = self.groups.get(group_key(indicator, group))
+        return fences is not None and fences.outlier(value, OUTLIERS[indicator].bound) is not None
 
     def compared(self, indicator: str, ocid: str, measured: Measured) -> Reading:
         """One of `OUTLIERS` for a value."""
         group, value, inputs = measured
-        measure, bound = BOUNDS[indicator]
-        fences = self.groups.get(group_key(measure, group))
+        bound, fences = OUTLIERS[indicator].bound, self.groups.get(group_key(indicator, group))
         if fences is None:
             return Reading(indicator, PROCESS, ocid, False, value, None, inputs)
         fence = fences.outlier(value, bound)
@@ -258,8 +256,8 @@ class Thresholds(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def of_groups(self, process: Examined) -> Iterator[Reading]:
         """`OUTLIERS` for a process: the first value that stands out, else the first value."""
-        for indicator, (measure, _) in BOUNDS.items():
-            measured = process.measured[measure]
+        for indicator in OUTLIERS:
+            measured = process.measured[indicator]
             if isinstance(measured, str):
                 yield Reading(indicator, PROCESS, process.ocid, None, reason=measured)
             else:

@@ -303,7 +303,8 @@ def _proof(
             return 2
     if national and not slashed and _in_pairs(part, sizes):
         return 2
-    if around.near_contact and digits[0] != "0" and len(part) > 1 and _thousands(sizes) and not national:
+    thousands = sizes[0] <= 3 and all(size == 3 for size in sizes[1:])
+    if around.near_contact and digits[0] != "0" and len(part) > 1 and thousands and not national:
         return 0
     if around.near_contact and len(digits) <= _LONGEST - 2:
         return 2 if national or _has_code(digits) else 1
@@ -330,10 +331,6 @@ def _in_pairs(part: list[tuple[str, int, int]], sizes: list[int]) -> bool:
     values = [int(group[0]) for group in part]
     rising = all(later - earlier in (1, 2) for earlier, later in pairwise(values))
     return len(part) > 3 and sizes[-2:] == [2, 2] and min(sizes[1:]) > 1 and max(sizes) <= 3 and not rising
-
-
-def _thousands(sizes: list[int]) -> bool:
-    return sizes[0] <= 3 and all(size == 3 for size in sizes[1:])
 
 
 def _dated(text: str) -> bool:

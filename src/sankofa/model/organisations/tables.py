@@ -272,6 +272,7 @@ _PERSON_STROKE: Final = re.compile(
 )
 _CITIZEN: Final = re.compile(r"\s*cc?\.\s?(?!y\s)\w{2}")
 _NAMED_AFTER_DOCTORS: Final = frozenset({"municipality", "hospital"})
+"""Institutions named after a person: `Dr Beyers Naudé Local Municipality`."""
 _TRADING_AS: Final = "ta"  # t/a without its stroke
 
 
@@ -282,7 +283,8 @@ def marked_as_person(folded: str, parts: list[Words], country: str = "") -> bool
         return True
     if country in known.citizens_in and _CITIZEN.match(folded):
         return True
-    if any(_has_title(part, known) for part in parts) and not (len(parts) == 1 and _named_after(parts[0])):
+    is_titled = any(part[0] in known.titles or part[-1] in known.titles for part in parts)
+    if is_titled and not (len(parts) == 1 and parts[0][-1] in _NAMED_AFTER_DOCTORS):
         return True
     words = parts[0] if len(parts) == 1 else [word for part in parts for word in part]
     for start, word in enumerate(words):
@@ -303,12 +305,3 @@ def _is_form_here(mark: tuple[str, ...], words: Words, start: int, country: str)
         return country in known.own_person_in and longest_phrase(known.own_person, words, start) is not None
     forms = ((at, longest_phrase(known.forms, words, at)) for at in range(max(1, start - 3), start))
     return any(form and at + len(form) > start for at, form in forms)
-
-
-def _has_title(part: Words, known: Tables) -> bool:
-    return part[0] in known.titles or part[-1] in known.titles
-
-
-def _named_after(part: Words) -> bool:
-    """Whether it is an institution named after a person: `Dr Beyers Naudé Local Municipality`."""
-    return part[-1] in _NAMED_AFTER_DOCTORS
