@@ -37,7 +37,6 @@ _WIDEST: Final = 60
 _BEYOND: Final = 10 ** (_WIDEST + 1)
 _WORDS_OF_A_NAME: Final = 6
 _LEARNED: Final = 4096
-_TEXTS: Final = frozenset({str})
 
 
 NamedObject = tuple[dict[str, Json], str]
@@ -98,49 +97,28 @@ def _cleaner(kind: str | list[str], specs: dict[str, dict[str, Cleaner]]) -> Cle
 
 
 def _object(fields: dict[str, Cleaner]) -> Cleaner:
-    learned: dict[str, Cleaner | None] = {}
-    """The cleaner of each key seen so far. None (the most common) if the value only has to be text."""
-
-    def learn(key: str) -> Cleaner | None:
-        cleaner: Cleaner | None = fields.get(key) or (_text if _translates(fields, key) else None)
-        if cleaner is None:
-            cleaner = _gather if _PERSONAL.search(key) else _leave_out
-            if cleaner is _leave_out and _OF_PARTIES.search(key):
-                cleaner = _gather_names
-        elif cleaner is _text:
-            cleaner = None
-        elif cleaner is _code:
-            cleaner = _identifier  # for strings, nearly all values, the result is the same
-        if len(learned) < _LEARNED:
-            learned[key] = cleaner
-        return cleaner
+    @lru_cache(_LEARNED)
+    def cleaner_of(key: str) -> Cleaner:
+        if cleaner := fields.get(key):
+            return cleaner
+        if _translates(fields, key):
+            return _text
+        if _PERSONAL.search(key):
+            return _gather
+        return _gather_names if _OF_PARTIES.search(key) else _leave_out
 
     def clean(value: Json, cleaning: Cleaning, name: str) -> Json:
-        faults = cleaning.faults
         if type(value) is not dict:
-            faults.append((name, "expected an object"))
-            return None
-        cleaned: dict[str, Json] = value.copy()
+            return cleaning.fault(name, "expected an object")
+        cleaned: dict[str, Json] = {}
+        faults = cleaning.faults
         before = len(faults)
-        texts = cleaning.texts
         for key, inner in value.items():
-            try:
-                cleaner = learned[key]
-            except KeyError:
-                cleaner = learn(key)
-            if cleaner is None or cleaner is _identifier:
-                if type(inner) is str:
-                    if cleaner is None or " " in inner:
-                        texts.append(inner)
-                elif inner is not None:
-                    cleaned[key] = fields.get(key, _text)(inner, cleaning, key)
-            elif cleaner is _leave_out:
-                del cleaned[key]
-            elif cleaner is _gather or cleaner is _gather_names:
-                del cleaned[key]
+            cleaner = cleaner_of(key)
+            if cleaner in _DROPPED:
                 cleaner(inner, cleaning, key)
-            elif inner is not None:
-                cleaned[key] = cleaner(inner, cleaning, key)
+            else:
+                cleaned[key] = None if inner is None else cleaner(inner, cleaning, key)
         if len(faults) != before and name:
             faults[before:] = [(f"{name}.{field}", reason) for field, reason in faults[before:]]
         return cleaned
@@ -178,6 +156,9 @@ def _gather_names(value: Json, cleaning: Cleaning, name: str) -> Json:
             _gather_names(inner, cleaning, name)
 
 
+_DROPPED: Final = (_leave_out, _gather, _gather_names)
+
+
 def _translates(fields: dict[str, Cleaner], key: str) -> bool:
     """Whether it is a text in another language, `title_fr`, treated like the field itself."""
     base, _, language = key.rpartition("_")
@@ -189,16 +170,11 @@ def _translates(fields: dict[str, Cleaner], key: str) -> bool:
 
 
 def _array(of: Cleaner, organisations: bool) -> Cleaner:
-    texts = of is _text or of is _code
-
     def clean(value: Json, cleaning: Cleaning, name: str) -> Json:
         if type(value) is not list:
-            if not (type(value) is str if texts else type(value) is dict):
+            if type(value) is not (str if of is _text or of is _code else dict):
                 return cleaning.fault(name, "expected a list")
             value = [value] if value else []  # some portals omit the brackets of a one-element list
-        if texts and _TEXTS.issuperset(map(type, value)):
-            cleaning.texts += value if of is _text else [text for text in value if " " in text]
-            return value
         cleaned_items = []
         faults = cleaning.faults
         before = len(faults)
@@ -231,6 +207,7 @@ def _organisation(body: Cleaner) -> Cleaner:
 
 def _text(value: Json, cleaning: Cleaning, name: str) -> Json:
     if type(value) is str:
+        cleaning.texts.append(value)
         return value
     if type(value) is int or type(value) is Decimal:
         return str(value)
@@ -238,23 +215,23 @@ def _text(value: Json, cleaning: Cleaning, name: str) -> Json:
 
 
 def _code(value: Json, cleaning: Cleaning, name: str) -> Json:
-    return _text(value, cleaning, name)
+    return value if type(value) is str and " " not in value else _text(value, cleaning, name)
 
 
 def _address(value: Json, cleaning: Cleaning, name: str) -> Json:
     """A web address that a page may link to; dropped unless it is http or https."""
     if type(value) is str and _WEB.match(value):
-        if " " in value:
-            cleaning.texts.append(value)
-        return value
+        return _code(value, cleaning, name)
     if type(value) is not str or value.strip():
         cleaning.fault(name, "expected an address with http or https")
     return None
 
 
 def _identifier(value: Json, cleaning: Cleaning, name: str) -> Json:
-    if type(value) is str or type(value) is int:
+    if type(value) is int:
         return value
+    if type(value) is str:
+        return _code(value, cleaning, name)
     return cleaning.fault(name, "expected text or a whole number")
 
 

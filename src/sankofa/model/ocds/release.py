@@ -49,7 +49,7 @@ class Gate:
 
     def __init__(self, evidence: Callable[[str, Identifiers, str], str | None]) -> None:
         self._evidence = lru_cache(_REMEMBERED)(evidence)
-        self._cache: dict[tuple[Json, ...], Organisation | None] = {}
+        self._organisation = lru_cache(_REMEMBERED)(self._look)
 
     def __call__(self, name: str, identifiers: Identifiers, country: str) -> str | None:
         """The evidence that a name with identifiers in a country (alpha-2, or empty) is an organisation."""
@@ -57,37 +57,19 @@ class Gate:
 
     def organisation(self, body: dict[str, Json], country: str) -> Organisation | None:
         """The organisation that an object of a release names; None without evidence."""
-        name = body.get("name")
-        if not name or "additionalIdentifiers" in body or "scheme" in body:
-            return self._look(body, country)
-        scheme = number = code = country_name = None
-        identifier, address = body.get("identifier"), body.get("address")
-        if identifier:
-            scheme, number = identifier.get("scheme"), identifier.get("id")
-        if address:
-            code, country_name = address.get("country"), address.get("countryName")
-        key = (name, scheme, number, code, country_name, country)
-        try:
-            return self._cache[key]
-        except KeyError:
-            if len(self._cache) >= _REMEMBERED:
-                self._cache.clear()
-            party = self._cache[key] = self._look(body, country)
-            return party
-
-    def _look(self, body: dict[str, Json], country: str) -> Organisation | None:
         name = _name(body)
         if not name:
             return None
         identifiers = _identifiers(body)
-        party_country = _country(body, identifiers) or country
-        evidence = self(name, identifiers, party_country)
+        return self._organisation(name, identifiers, _country(body, identifiers) or country)
+
+    def _look(self, name: str, identifiers: Identifiers, country: str) -> Organisation | None:
+        evidence = self(name, identifiers, country)
         if evidence is None:
             return None
-        identity = msgspec.json.encode((name, party_country, identifiers, evidence))
-        return Organisation(
-            hashlib.blake2b(identity, digest_size=12).hexdigest(), name, party_country, identifiers, evidence
-        )
+        identity = msgspec.json.encode((name, country, identifiers, evidence))
+        party_id = hashlib.blake2b(identity, digest_size=12).hexdigest()
+        return Organisation(party_id, name, country, identifiers, evidence)
 
 
 class ReleaseParty(NamedTuple):
