@@ -7,7 +7,7 @@ See contract: TEND-3, TEND-4, TEND-6.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -79,130 +79,96 @@ class ReleaseParty(NamedTuple):
     roles: tuple[str, ...]
 
 
-class Parties(NamedTuple):
-    """The parties of a release: those served and those withheld."""
-
-    served: list[ReleaseParty]
-    withheld: list[str]
-    """The names or ids of withheld parties, only for a keyed hash: never write them anywhere."""
-    named: Set[int]
-    """The objects (by id) that keep their name."""
-
-
-class _Sifted:
+class Parties:
     """The parties of a release, sorted by whether there is evidence."""
 
-    __slots__ = ("by_id", "named", "served", "withheld", "withheld_ids")
-
-    def __init__(self) -> None:
-        self.served: dict[str, tuple[Organisation, dict[str, None]]] = {}
-        """Organisations by party_id, each with its roles."""
-        self.by_id: dict[str, tuple[Organisation, dict[str, None]]] = {}
+    def __init__(self, country: str, gate: Gate, secrets: Secrets) -> None:
+        self._country, self._gate, self._secrets = country, gate, secrets
+        self._served: dict[str, tuple[Organisation, dict[str, None]]] = {}
+        """By party_id, each with its roles."""
+        self._by_id: dict[str, tuple[Organisation, dict[str, None]]] = {}
         """The same, by the ids they have in the release."""
+        self._withheld_ids: set[str] = set()
         self.withheld: dict[str, None] = {}
-        self.withheld_ids: set[str] = set()
+        """The names or ids of withheld parties, only for a keyed hash: never write them anywhere."""
         self.named: set[int] = set()
+        """The objects (by id) that keep their name."""
 
+    @property
+    def served(self) -> list[ReleaseParty]:
+        return [ReleaseParty(party, tuple(roles)) for party, roles in self._served.values()]
 
-def sift(cleaning: Cleaning, listed: Json, country: str, gate: Gate, secrets: Secrets) -> Parties:
-    """Reduce every party without evidence to a stub, in place; return the others with their roles."""
-    sifted = _Sifted()
-    listed_ids = {id(body) for body in listed} if type(listed) is list else set[int]()
-    references = []
-    for reference in cleaning.organisations:
-        if id(reference[0]) in listed_ids:
-            _listed_party(reference[0], country, gate, sifted, secrets)
-        else:
-            references.append(reference)
-    for body, field in references:
-        _reference(body, role(field), country, gate, sifted, secrets)
-    if sifted.withheld:
-        _remove_duplicates(cleaning.lists)
-    served = [ReleaseParty(organisation, tuple(roles)) for organisation, roles in sifted.served.values()]
-    return Parties(served, list(sifted.withheld), sifted.named)
+    def sift(self, cleaning: Cleaning, listed: Json) -> None:
+        """Reduce every party without evidence to a stub, in place."""
+        listed_ids = {id(body) for body in listed} if type(listed) is list else set[int]()
+        references = []
+        for reference in cleaning.organisations:
+            if id(reference[0]) in listed_ids:
+                self._take_listed(reference[0])
+            else:
+                references.append(reference)
+        for body, field in references:
+            self._take_reference(body, role(field))
+        if self.withheld:
+            _remove_duplicates(cleaning.lists)
 
-
-def _listed_party(body: dict[str, Json], country: str, gate: Gate, sifted: _Sifted, secrets: Secrets) -> None:
-    roles = [role(text) for text in body.get("roles") or ()]
-    if "" in roles:
-        roles = [text for text in roles if text]
-    key = _local_id(body)
-    organisation = _own_organisation(body, gate, country, secrets)
-    if organisation is None:
-        if _withhold(body, roles, sifted, secrets) and key:
-            sifted.withheld_ids.add(key)
-        return
-    served = _serve(organisation, roles, sifted)
-    if key:
-        sifted.by_id[key] = served
-    sifted.named.add(id(body))
-
-
-def _reference(
-    body: dict[str, Json], role: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
-) -> None:
-    key = _local_id(body)
-    if key in sifted.withheld_ids:  # already counted in the list
-        _withhold(body, [role], None, secrets)
-    elif (served := sifted.by_id.get(key)) is not None:
-        served[1][role] = None
-        _refer(body, key, served[0].name, country, gate, sifted, secrets)
-    elif (organisation := _own_organisation(body, gate, country, secrets)) is None:
-        _withhold(body, [role], sifted, secrets)
-    else:
-        _serve(organisation, (role,), sifted)
-        sifted.named.add(id(body))
-
-
-def _refer(
-    body: dict[str, Json], key: str, party: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
-) -> None:
-    """A reference to a served party: its id, and its name if it matches the party's."""
-    written = body.get("name")
-    if written != party:
-        name = _name(body)
-        if name and name != party and fold_in_place(name) != fold_in_place(party):
-            if gate(name, (), country) is None:
-                secrets.add(name)
-            name = ""
-        if not name:
-            body.clear()
-            body["id"] = key
+    def _take_listed(self, body: dict[str, Json]) -> None:
+        roles = [name for text in body.get("roles") or () if (name := role(text))]
+        key = _local_id(body)
+        organisation = _own_organisation(body, self._gate, self._country, self._secrets)
+        if organisation is None:
+            if self._withhold(body, roles) and key:
+                self._withheld_ids.add(key)
             return
-    body.clear()
-    body["id"] = key
-    body["name"] = written
-    sifted.named.add(id(body))
+        served = self._serve(organisation, roles)
+        if key:
+            self._by_id[key] = served
+        self.named.add(id(body))
 
+    def _take_reference(self, body: dict[str, Json], role: str) -> None:
+        key = _local_id(body)
+        if key in self._withheld_ids:
+            self._withhold(body, [role], counted=True)
+        elif (served := self._by_id.get(key)) is not None:
+            served[1][role] = None
+            self._refer(body, key, served[0].name)
+        elif (organisation := _own_organisation(body, self._gate, self._country, self._secrets)) is None:
+            self._withhold(body, [role])
+        else:
+            self._serve(organisation, (role,))
+            self.named.add(id(body))
 
-def _serve(
-    party: Organisation, roles: Iterable[str], sifted: _Sifted
-) -> tuple[Organisation, dict[str, None]]:
-    served = sifted.served.get(party.party_id)
-    if served is None:
-        served = sifted.served[party.party_id] = party, dict.fromkeys(roles)
-    else:
+    def _refer(self, body: dict[str, Json], key: str, party: str) -> None:
+        """A reference to a served party: its id, and its name if it matches the party's."""
+        written, name = body.get("name"), _name(body)
+        body.clear()
+        body["id"] = key
+        if written == party or (name and fold_in_place(name) == fold_in_place(party)):
+            body["name"] = written
+            self.named.add(id(body))
+        elif name and self._gate(name, (), self._country) is None:
+            self._secrets.add(name)
+
+    def _serve(self, party: Organisation, roles: Iterable[str]) -> tuple[Organisation, dict[str, None]]:
+        served = self._served.setdefault(party.party_id, (party, {}))
         served[1].update(dict.fromkeys(roles))
-    return served
+        return served
 
-
-def _withhold(body: dict[str, Json], roles: list[str], sifted: _Sifted | None, secrets: Secrets) -> bool:
-    """Remove everything but the roles. False if the object named nobody."""
-    name, party_id = _name(body), _local_id(body)
-    identifiers = _identifiers(body)
-    legal = (body.get("identifier") or {}).get("legalName")
-    body.clear()
-    if roles:
-        body["roles"] = roles
-    for text in (name, party_id, legal, *(value for _, value in identifiers)):
-        if text and _identifies_somebody(text):
-            secrets.add(text)
-    subject = name or party_id or (identifiers[0][1] if identifiers else "")
-    if not subject:
-        return False
-    if sifted is not None:
-        sifted.withheld[fold_in_place(subject)] = None
-    return True
+    def _withhold(self, body: dict[str, Json], roles: list[str], *, counted: bool = False) -> bool:
+        """Remove everything but the roles. False if the object named nobody."""
+        name, party_id = _name(body), _local_id(body)
+        identifiers = _identifiers(body)
+        legal = (body.get("identifier") or {}).get("legalName")
+        body.clear()
+        if roles:
+            body["roles"] = roles
+        for text in (name, party_id, legal, *(value for _, value in identifiers)):
+            if text and _identifies_somebody(text):
+                self._secrets.add(text)
+        subject = name or party_id or (identifiers[0][1] if identifiers else "")
+        if subject and not counted:
+            self.withheld[fold_in_place(subject)] = None
+        return bool(subject)
 
 
 def _identifies_somebody(text: str) -> bool:
@@ -413,7 +379,9 @@ def clean(
     secrets = Secrets()
     if known is not None:
         secrets.include(known)
-    parties = sift(cleaning, release.get("parties"), country, gate, secrets)
+    parties = Parties(country, gate, secrets)
+    parties.sift(cleaning, release.get("parties"))
+    served = parties.served
     for text in cleaning.personal:
         secrets.add_contact(text)
     for text in cleaning.unplaced:
@@ -427,7 +395,7 @@ def clean(
         or (may_name_a_person("\n".join(cleaning.texts)) and any(map(names_somebody, cleaning.texts)))
         or (secrets and secrets.may_repeat(f"{body.decode()} {category or ''}"))
     ):
-        for party in parties.served:
+        for party in served:
             secrets.spare(party.organisation.name)
         for organisation, _ in cleaning.organisations:  # only served organisations still have an address
             for part in map((organisation.get("address") or {}).get, ("locality", "region", "countryName")):
@@ -442,7 +410,7 @@ def clean(
         body = encode(release)
     summary = _summary(release, category, len(parties.withheld))
     return CleanRelease(
-        ocid, release_id, released, body, summary, parties.served, parties.withheld, cleaning.faults, secrets
+        ocid, release_id, released, body, summary, served, list(parties.withheld), cleaning.faults, secrets
     )
 
 
