@@ -219,33 +219,24 @@ def load_sources(home: Path) -> dict[str, Source]:
 
     An operator's entry with only a `collect` table makes a built-in source fetched, and sets how.
     """
-    built_in, built_in_sources = _built_in()
-    sources = dict(built_in_sources)
+    tables = dict(_built_in())
     own = home / "sources.toml"
     if own.exists():
         try:
             text = own.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as failure:
             raise SourceError(f"sources.toml: cannot be read as UTF-8 text: {failure}") from failure
-        tables = _tables(text, "sources.toml")
-        for source_id, table in tables.items():
-            if isinstance(table, dict) and table.keys() == {"collect"} and source_id in built_in:
-                tables[source_id] = _collected(built_in[source_id], table["collect"])
-        sources |= _parse(tables, "sources.toml")
-    return dict(sorted(sources.items()))
+        for source_id, table in _tables(text).items():
+            collected = isinstance(table, dict) and table.keys() == {"collect"} and source_id in tables
+            tables[source_id] = _collected(tables[source_id], table["collect"]) if collected else table
+    return {source_id: _source(source_id, table) for source_id, table in sorted(tables.items())}
 
 
 @cache
-def _built_in() -> tuple[dict[str, Any], dict[str, Source]]:
-    """The tables of the package and their entries, read once; do not change them."""
-    built_in: dict[str, Any] = {}
-    sources: dict[str, Source] = {}
-    for folder in ("sources", "starter", "sample"):
-        text = files("sankofa").joinpath(folder, "sources.toml").read_text()
-        tables = _tables(text, f"{folder}/sources.toml")
-        built_in |= tables
-        sources |= _parse(tables, f"{folder}/sources.toml")
-    return built_in, sources
+def _built_in() -> dict[str, Any]:
+    """The tables of the package, read once; do not change them."""
+    names = (files("sankofa").joinpath(folder, "sources.toml") for folder in ("sources", "starter", "sample"))
+    return {source_id: table for name in names for source_id, table in _tables(name.read_text()).items()}
 
 
 def find_source(home: Path, source_id: str) -> Source:
@@ -262,26 +253,22 @@ def _collected(entry: dict[str, Any], collect: Any) -> dict[str, Any]:
     return {**entry, "collect": {**entry.get("collect", {}), "scheduled": True, **collect}}
 
 
-def _tables(text: str, where: str) -> dict[str, Any]:
+def _tables(text: str) -> dict[str, Any]:
     try:
         tables = tomllib.loads(text).get("sources", {})
     except tomllib.TOMLDecodeError as failure:
-        raise SourceError(f"{where}: not TOML: {failure}") from failure
+        raise SourceError(f"sources.toml: not TOML: {failure}") from failure
     if not isinstance(tables, dict):
-        raise SourceError(f"{where}: expected tables [sources.<id>]")
+        raise SourceError("sources.toml: expected tables [sources.<id>]")
     return tables
 
 
-def _parse(tables: dict[str, Any], where: str) -> dict[str, Source]:
-    return {source_id: _source(source_id, table, where) for source_id, table in tables.items()}
-
-
-def _source(source_id: str, table: object, where: str) -> Source:
+def _source(source_id: str, table: object) -> Source:
     try:
         fields = {**table, "id": source_id} if isinstance(table, dict) else table
         source = msgspec.convert(fields, Source)
     except msgspec.ValidationError as failure:
-        raise SourceError(f"{where}: source {source_id}: {failure}") from failure
+        raise SourceError(f"sources.toml: source {source_id}: {failure}") from failure
     for problem, value in (
         ("expected an id of letters, digits, dot, dash and underscore", _ID.match(source_id)),
         (f"unknown adapter {source.adapter!r}", source.adapter in adapters()),
@@ -297,5 +284,5 @@ def _source(source_id: str, table: object, where: str) -> Source:
          source.collect is None or source.collect.fault() is None),
     ):  # fmt: skip
         if not value:
-            raise SourceError(f"{where}: source {source_id}: {problem}")
+            raise SourceError(f"sources.toml: source {source_id}: {problem}")
     return msgspec.structs.replace(source, country=source.country and country(source.country))
