@@ -16,19 +16,12 @@ from sankofa.model.ocds.process_facts import (
     PROCESS,
     TENDERER,
     AwardFacts,
-    Bid,
     ContractFacts,
-    PeriodFacts,
     ProcessFacts,
     Reading,
-    active_contracts,
-    all_bids,
-    award_of,
     both_amounts,
-    final_awards,
     ids_of,
     instant_of,
-    tender_of,
 )
 
 Inputs = dict[str, Any]
@@ -53,7 +46,7 @@ def _yes(flagged: bool, tenderers: Sequence[str] = (), **inputs: Any) -> Result:
 
 
 def _period(facts: ProcessFacts) -> Result | str:
-    period = tender_of(facts).tender_period or PeriodFacts()
+    period = facts.tender_dates
     start, end = instant_of(period.start_date), instant_of(period.end_date)
     if start is None or end is None:
         return "The tender period has no start or no end with a time and its zone."
@@ -62,7 +55,7 @@ def _period(facts: ProcessFacts) -> Result | str:
 
 
 def _single(facts: ProcessFacts) -> Result | str:
-    method, number = tender_of(facts).procurement_method, tender_of(facts).number_of_tenderers
+    method, number = facts.tender_facts.procurement_method, facts.tender_facts.number_of_tenderers
     if method not in COMPETITIVE:
         return "The procedure is not published as open or selective."
     if not isinstance(number, _NUMBERS):
@@ -70,15 +63,11 @@ def _single(facts: ProcessFacts) -> Result | str:
     return _yes(number == 1, number_of_tenderers=number, procurement_method=method)
 
 
-def submitted_bids(facts: ProcessFacts) -> list[Bid]:
-    return [bid for bid in all_bids(facts) if bid.status and bid.status not in ("invited", "withdrawn")]
-
-
 def _identical(facts: ProcessFacts) -> Result | str:
     prices: dict[tuple[float, str], set[str]] = {}
     tenderers: dict[str, None] = {}
     inputs: Inputs = {}
-    for bid in submitted_bids(facts):
+    for bid in facts.submitted_bids:
         ids, value = set(ids_of(bid.tenderers)), bid.value
         if not ids or not value or not value.currency or not isinstance(value.amount, Decimal):
             continue
@@ -95,11 +84,11 @@ def _identical(facts: ProcessFacts) -> Result | str:
 
 
 def _late(facts: ProcessFacts) -> Result | str:
-    end = (tender_of(facts).tender_period or PeriodFacts()).end_date
-    if not end or not facts.awards or not all_bids(facts):
+    end = facts.tender_dates.end_date
+    if not end or not facts.awards or not facts.all_bids:
         return "The end of the tender period, awards or bids are not published."
     winners = {one for award in facts.awards if award.status == "active" for one in ids_of(award.suppliers)}
-    dated = [bid for bid in all_bids(facts) if bid.status == "valid" and bid.date]
+    dated = [bid for bid in facts.all_bids if bid.status == "valid" and bid.date]
     if not winners or not dated:
         return "No active award names a supplier." if dated else "No valid bid has a date."
     late = dict.fromkeys(
@@ -109,12 +98,12 @@ def _late(facts: ProcessFacts) -> Result | str:
 
 
 def _alone(facts: ProcessFacts) -> Result | str:
-    awards = final_awards(facts)
+    awards = facts.final_awards()
     if isinstance(awards, str):
         return awards
     winners = {one for award in awards for one in ids_of(award.suppliers)}
     valid, disqualified = (
-        {one for bid in all_bids(facts) if bid.status == status for one in ids_of(bid.tenderers)}
+        {one for bid in facts.all_bids if bid.status == status for one in ids_of(bid.tenderers)}
         for status in ("valid", "disqualified")
     )
     others = disqualified - valid
@@ -136,8 +125,8 @@ def _highest(ratios: Iterable[tuple[float, Inputs]], limit: float) -> Result | N
 
 
 def _advertised_late(facts: ProcessFacts) -> Result | str:
-    tender = tender_of(facts)
-    start = (tender.tender_period or PeriodFacts()).start_date
+    tender = facts.tender_facts
+    start = facts.tender_dates.start_date
     opened = instant_of(start)
     published = [
         (instant, one.date_published)
@@ -157,7 +146,7 @@ def _complaint(facts: ProcessFacts) -> Result | str:
 
 
 def _unanswered(facts: ProcessFacts) -> Result | str:
-    tender = tender_of(facts)
+    tender = facts.tender_facts
     if tender.status != "complete" or not tender.enquiries:
         return "The tender is not complete, or its enquiries are not published."
     open_ones = [one for one in tender.enquiries if not one.answer and not one.date_answered]
@@ -173,11 +162,11 @@ def _modified(facts: ProcessFacts) -> Result | str:
 
 def _amended_pairs(facts: ProcessFacts) -> list[tuple[ContractFacts, AwardFacts]] | str:
     """The active contracts with amendments, each with its award."""
-    active = active_contracts(facts)
+    active = facts.active_contracts
     if not active:
         return "No active contract is published."
     amended = [one for one in active if _amended(one)]
-    pairs = [(one, award) for one in amended if (award := award_of(facts, one))]
+    pairs = [(one, award) for one in amended if (award := facts.award_of(one))]
     return pairs if pairs or not amended else "The award of an amended contract is not published."
 
 
@@ -222,7 +211,7 @@ def _price_increased(facts: ProcessFacts) -> Result | str:
 
 def _late_delivery(facts: ProcessFacts) -> Result | str:
     compared = late = 0
-    for contract in active_contracts(facts):
+    for contract in facts.active_contracts:
         for one in (contract.implementation and contract.implementation.milestones) or ():
             due, met = instant_of(one.due_date), instant_of(one.date_met)
             if one.type == "delivery" and due is not None and met is not None:

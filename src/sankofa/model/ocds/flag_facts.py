@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sankofa.model.ocds.fixed_flags import fixed_findings, submitted_bids
+from sankofa.model.ocds.fixed_flags import fixed_findings
 from sankofa.model.ocds.guide_outliers import Facts, measure_all, shares_of
 from sankofa.model.ocds.guide_pairs import NO_RIVALS, Purchase, Rivals, purchases_of, rivals_of
 from sankofa.model.ocds.process_facts import (
@@ -17,10 +17,8 @@ from sankofa.model.ocds.process_facts import (
     Classification,
     ProcessFacts,
     Reading,
-    all_bids,
     amount_of,
     ids_of,
-    only_supplier,
 )
 
 
@@ -64,8 +62,8 @@ def examine(ocid: str, facts: ProcessFacts, *, every: bool = False) -> Examined:
     """Reads one process. `every`: with the indicators that cannot be computed, and the reasons."""
     if facts.tender and facts.tender.status == "cancelled":
         return Examined(ocid, cancelled=True)
-    currencies = Counter(bid.value.currency for bid in all_bids(facts) if bid.value and bid.value.currency)
-    supplier, reason = only_supplier(facts)
+    currencies = Counter(bid.value.currency for bid in facts.all_bids if bid.value and bid.value.currency)
+    supplier, reason = facts.only_supplier()
     return Examined(
         ocid,
         False,
@@ -85,7 +83,7 @@ def examine(ocid: str, facts: ProcessFacts, *, every: bool = False) -> Examined:
 def _prices(ocid: str, facts: ProcessFacts, currency: str, supplier: str, reason: str) -> _Prices:
     winning = lowest_other = None
     other = ""
-    for bid in all_bids(facts) if supplier else ():
+    for bid in facts.all_bids if supplier else ():
         amount, ids = amount_of(bid.value, currency), ids_of(bid.tenderers)
         if bid.status != "valid" or amount is None or len(bid.tenderers or ()) != 1 or not ids:
             continue
@@ -111,7 +109,7 @@ def _prices(ocid: str, facts: ProcessFacts, currency: str, supplier: str, reason
 def _lowest(ocid: str, facts: ProcessFacts, currency: str) -> Reading:
     lowest: tuple[float, str] | None = None
     has_valid = False
-    for bid in submitted_bids(facts):
+    for bid in facts.submitted_bids:
         amount = amount_of(bid.value, currency)
         if amount is not None:
             has_valid = has_valid or bid.status == "valid"
@@ -129,14 +127,14 @@ def _lowest(ocid: str, facts: ProcessFacts, currency: str) -> Reading:
 def _entered(facts: ProcessFacts, supplier: str) -> dict[str, bool]:
     return {
         one: one == supplier
-        for bid in all_bids(facts)
+        for bid in facts.all_bids
         if bid.status == "valid" and len(bid.tenderers or ()) == 1
         for one in ids_of(bid.tenderers)
     }
 
 
 def _disqualified(facts: ProcessFacts) -> dict[tuple[str, str, str], tuple[int, int]]:
-    submitted = submitted_bids(facts)
+    submitted = facts.submitted_bids
     bids: dict[tuple[str, str, str], tuple[int, int]] = {}
     if not submitted:
         return bids

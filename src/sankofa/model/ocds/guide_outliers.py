@@ -24,16 +24,11 @@ from sankofa.model.ocds.process_facts import (
     PeriodFacts,
     ProcessFacts,
     Text,
-    active_contracts,
-    all_bids,
     amount_of,
-    award_of,
     both_amounts,
     days_between,
     document_types,
     ids_of,
-    only_supplier,
-    tender_of,
 )
 
 Facts = list[Measured] | str
@@ -48,7 +43,7 @@ _KEY: Final = {"tenderNotice", "biddingDocuments", "technicalSpecifications", "e
 
 
 def _method(facts: ProcessFacts) -> str:
-    return tender_of(facts).procurement_method or ""
+    return facts.tender_facts.procurement_method or ""
 
 
 def _missing(missing: bool, **inputs: Any) -> Facts:
@@ -66,13 +61,13 @@ def _no_plan(facts: ProcessFacts) -> Facts:
 def _no_key_information(facts: ProcessFacts) -> Facts:
     if not facts.tender:
         return "The release has no tender section."
-    types, period = document_types(facts.tender.documents), facts.tender.tender_period or PeriodFacts()
+    types, period = document_types(facts.tender.documents), facts.tender_dates
     known = bool(_KEY.intersection(types) or period.start_date or period.end_date)
     return _missing(not known, document_types=types[:MOST_LISTED])
 
 
 def _no_contract_document(facts: ProcessFacts) -> Facts:
-    active = active_contracts(facts)
+    active = facts.active_contracts
     if not active:
         return "No active contract is published."
     without = [one for one in active if "contractSigned" not in document_types(one.documents)]
@@ -87,15 +82,15 @@ def _period(facts: ProcessFacts, days: float | None, reason: str, **inputs: Any)
 
 
 def _to_opening(facts: ProcessFacts) -> Facts:
-    tender = tender_of(facts)
-    start = (tender.tender_period or PeriodFacts()).start_date
+    tender = facts.tender_facts
+    start = facts.tender_dates.start_date
     end = (tender.bid_opening or BidOpening()).date
     reason = "The start of the tender period or the opening of bids is not published with its time."
     return _period(facts, days_between(start, end), reason, start=start, bid_opening=end)
 
 
 def _to_evaluation(facts: ProcessFacts) -> Facts:
-    tender = tender_of(facts)
+    tender = facts.tender_facts
     start = (tender.bid_opening or BidOpening()).date
     end = (tender.award_period or PeriodFacts()).start_date
     reason = "The opening of bids or the start of the award period is not published with its time."
@@ -103,7 +98,7 @@ def _to_evaluation(facts: ProcessFacts) -> Facts:
 
 
 def _decision(facts: ProcessFacts) -> Facts:
-    end = (tender_of(facts).tender_period or PeriodFacts()).end_date
+    end = facts.tender_dates.end_date
     dates = [
         (days, one.date)
         for one in facts.awards or ()
@@ -118,7 +113,7 @@ def _to_signature(facts: ProcessFacts) -> Facts:
     dates = [
         (days, award.date, one.date_signed)
         for one in facts.contracts or ()
-        if (award := award_of(facts, one)) and (days := days_between(award.date, one.date_signed)) is not None
+        if (award := facts.award_of(one)) and (days := days_between(award.date, one.date_signed)) is not None
     ]
     days, awarded, signed = max(dates) if dates else (None, None, None)
     reason = "No contract has a date of signature and a date of its award, both with their time."
@@ -127,7 +122,7 @@ def _to_signature(facts: ProcessFacts) -> Facts:
 
 def category_of(facts: ProcessFacts) -> str:
     """The item category of a process: the scheme and first characters that all its items have; else empty."""
-    items: list[Item] = list(tender_of(facts).items or ())
+    items: list[Item] = list(facts.tender_facts.items or ())
     items = items or [item for award in facts.awards or () for item in award.items or ()]
     codes = {
         (item.classification.scheme or "", str(item.classification.id)[:DIGITS])
@@ -141,7 +136,7 @@ _NO_CATEGORY: Final = "Its items are not all of one published category."
 
 
 def _tender_value(facts: ProcessFacts) -> Facts:
-    tender = tender_of(facts)
+    tender = facts.tender_facts
     amount = amount_of(tender.value)
     if amount is None or not tender.value:
         return "The value of the tender is not published."
@@ -153,7 +148,7 @@ def _tender_value(facts: ProcessFacts) -> Facts:
 
 
 def _line_items(facts: ProcessFacts) -> Facts:
-    sources = [tender_of(facts).items, *(one.items for one in facts.awards or ())]
+    sources = [facts.tender_facts.items, *(one.items for one in facts.awards or ())]
     sources += [one.items for one in facts.contracts or ()]
     for items in sources:
         measured: dict[str, list[Measured]] = {}
@@ -173,7 +168,7 @@ def _line_items(facts: ProcessFacts) -> Facts:
 
 
 def _bidders(facts: ProcessFacts) -> Facts:
-    tender = tender_of(facts)
+    tender = facts.tender_facts
     number = tender.number_of_tenderers
     if tender.procurement_method not in COMPETITIVE:
         return "The procedure is not published as open or selective."
@@ -185,7 +180,7 @@ def _bidders(facts: ProcessFacts) -> Facts:
 
 
 def _price_range(facts: ProcessFacts) -> Facts:
-    bids = [one for one in all_bids(facts) if one.status == "valid" and amount_of(one.value) is not None]
+    bids = [one for one in facts.all_bids if one.status == "valid" and amount_of(one.value) is not None]
     currencies = {str(one.value.currency) for one in bids if one.value}
     amounts = [amount for one in bids if (amount := amount_of(one.value)) is not None]
     if len(amounts) < 2 or len(currencies) != 1 or not sum(amounts):
@@ -202,14 +197,14 @@ def _price_range(facts: ProcessFacts) -> Facts:
 
 def _winning_price(facts: ProcessFacts, currency: Text) -> float | None:
     """The winner's lowest valid bid; where no bid has an amount, the value of the only active award."""
-    supplier, _ = only_supplier(facts)
+    supplier, _ = facts.only_supplier()
     amounts = [
         amount
-        for one in all_bids(facts)
+        for one in facts.all_bids
         if one.status == "valid" and one.value and one.value.currency == currency
         and ids_of(one.tenderers) == [supplier] and (amount := amount_of(one.value)) is not None
     ]  # fmt: skip
-    if amounts or any(one.value for one in all_bids(facts)):
+    if amounts or any(one.value for one in facts.all_bids):
         return min(amounts, default=None)
     active = [one for one in facts.awards or () if one.status == "active"]
     value = active[0].value if len(active) == 1 else None
@@ -217,7 +212,7 @@ def _winning_price(facts: ProcessFacts, currency: Text) -> float | None:
 
 
 def _estimate(facts: ProcessFacts) -> Facts:
-    tender = tender_of(facts)
+    tender = facts.tender_facts
     estimate = amount_of(tender.value)
     if not estimate or not tender.value:
         return "The value of the tender is not published."
@@ -233,7 +228,7 @@ def _award_to_contract(facts: ProcessFacts) -> Facts:
         Measured("", (own - base) / base, {"contract": own, "award": base, "currency": currency})
         for contract in facts.contracts or ()
         if contract.status in ("active", "pending")
-        and (award := award_of(facts, contract))
+        and (award := facts.award_of(contract))
         and award.status == "active"
         and (both := both_amounts(contract.value, award.value))
         for own, base, currency in [both]
@@ -294,12 +289,12 @@ def measure_all(facts: ProcessFacts, *, every: bool) -> dict[str, Facts]:
 
 
 def _used(facts: ProcessFacts) -> tuple[int, int] | None:
-    method = tender_of(facts).procurement_method
+    method = facts.tender_facts.procurement_method
     return (int(method in _NON_COMPETITIVE), 1) if method else None
 
 
 def _discretionary(facts: ProcessFacts) -> tuple[int, int] | None:
-    criteria = tender_of(facts).award_criteria
+    criteria = facts.tender_facts.award_criteria
     return (int(criteria in _NOT_PRICE), 1) if criteria else None
 
 
@@ -344,7 +339,7 @@ def shares_of(facts: ProcessFacts) -> Iterator[tuple[tuple[str, str, str], tuple
     """What a process adds to the shares of its buyer and its procuring entity."""
     parties = [
         (kind, one)
-        for kind, party in ((BUYER, facts.buyer), (PROCURING_ENTITY, tender_of(facts).procuring_entity))
+        for kind, party in ((BUYER, facts.buyer), (PROCURING_ENTITY, facts.tender_facts.procuring_entity))
         for one in ids_of([party] if party else [])
     ]
     for indicator, share in SHARES.items() if parties else ():

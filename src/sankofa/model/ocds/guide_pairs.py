@@ -18,12 +18,9 @@ from sankofa.model.ocds.guide_outliers import category_of
 from sankofa.model.ocds.process_facts import (
     ProcessFacts,
     Text,
-    all_bids,
     amount_of,
     ids_of,
     instant_of,
-    only_supplier,
-    tender_of,
 )
 
 MOST_RIVALS: Final = 20
@@ -142,7 +139,7 @@ def _day_of(date: Text) -> int:
 
 def purchases_of(facts: ProcessFacts) -> list[Purchase]:
     """The active awards with a value."""
-    buyers = [one for one in (facts.buyer, tender_of(facts).procuring_entity) if one]
+    buyers = [one for one in (facts.buyer, facts.tender_facts.procuring_entity) if one]
     buyer = next(iter(ids_of(buyers)), "")
     category: str | None = None
     purchases = []
@@ -163,7 +160,7 @@ def purchases_of(facts: ProcessFacts) -> list[Purchase]:
 def rivals_of(facts: ProcessFacts) -> Rivals | None:
     """The tenderers with a valid bid of their own; None if there are too many to compare each two."""
     prices: dict[str, dict[str, float]] = {}
-    for bid in all_bids(facts):
+    for bid in facts.all_bids:
         if bid.status == "valid" and len(bid.tenderers or ()) == 1:
             for tenderer in ids_of(bid.tenderers):
                 own = prices.setdefault(tenderer, {})
@@ -175,7 +172,7 @@ def rivals_of(facts: ProcessFacts) -> Rivals | None:
     if len(prices) < 2:
         return NO_RIVALS
     ordered = {one: dict(sorted(own.items())) for one, own in sorted(prices.items())}
-    return Rivals(ordered, only_supplier(facts)[0])
+    return Rivals(ordered, facts.only_supplier()[0])
 
 
 def differences(rivals: Rivals) -> Iterator[tuple[str, str, float]]:

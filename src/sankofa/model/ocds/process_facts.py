@@ -199,6 +199,58 @@ class ProcessFacts(_Part):
         for award in self.awards or ():
             yield from award.suppliers or ()
 
+    @property
+    def tender_facts(self) -> TenderFacts:
+        """The tender section; an empty one where there is none."""
+        return self.tender or TenderFacts()
+
+    @property
+    def tender_dates(self) -> PeriodFacts:
+        """The tender period; an empty one where there is none."""
+        return self.tender_facts.tender_period or PeriodFacts()
+
+    @property
+    def all_bids(self) -> Sequence[Bid]:
+        return (self.bids and self.bids.details) or ()
+
+    @property
+    def submitted_bids(self) -> list[Bid]:
+        return [bid for bid in self.all_bids if bid.status and bid.status not in ("invited", "withdrawn")]
+
+    @property
+    def active_contracts(self) -> list[ContractFacts]:
+        return [one for one in self.contracts or () if one.status == "active"]
+
+    def final_awards(self) -> list[AwardFacts] | str:
+        """The active awards; the reason if there are no bids or awards, or one is not final."""
+        if self.awards is UNSET or self.awards is None:
+            return "No award is published."
+        if not self.bids or self.bids.details is UNSET or self.bids.details is None:
+            return "No bid is published."
+        for award in self.awards:
+            if award.status and award.status not in ("active", "cancelled", "unsuccessful"):
+                return "An award is not final."
+        return [award for award in self.awards if award.status == "active"]
+
+    def only_supplier(self) -> tuple[str, str]:
+        """The only supplier of the only active award; or empty, and the reason."""
+        awards = self.final_awards()
+        if isinstance(awards, str):
+            return "", awards
+        if len(awards) != 1:
+            return "", "There is not exactly one active award."
+        suppliers = awards[0].suppliers or []
+        if len(suppliers) != 1 or not ids_of(suppliers):
+            return "", "The award does not name exactly one supplier."
+        return ids_of(suppliers)[0], ""
+
+    def award_of(self, contract: ContractFacts) -> AwardFacts | None:
+        """The award of a contract; without an `awardID`, the only award."""
+        awards = list(self.awards or ())
+        if contract.award_id:
+            return next((one for one in awards if str(one.id) == str(contract.award_id)), None)
+        return awards[0] if len(awards) == 1 else None
+
 
 class Reading(msgspec.Struct, frozen=True, gc=False):
     """The result of one indicator for one subject."""
@@ -222,38 +274,9 @@ class Measured(NamedTuple):
     inputs: dict[str, Any]
 
 
-def all_bids(facts: ProcessFacts) -> Sequence[Bid]:
-    return (facts.bids and facts.bids.details) or ()
-
-
 def ids_of(references: Iterable[Reference | Classification] | UnsetType | None) -> list[str]:
     """A party that is withheld has no id."""
     return [str(one.id) for one in references or () if one.id or one.id == 0]
-
-
-def final_awards(facts: ProcessFacts) -> list[AwardFacts] | str:
-    """The active awards; the reason if there are no bids or awards, or one is not final."""
-    if facts.awards is UNSET or facts.awards is None:
-        return "No award is published."
-    if not facts.bids or facts.bids.details is UNSET or facts.bids.details is None:
-        return "No bid is published."
-    for award in facts.awards:
-        if award.status and award.status not in ("active", "cancelled", "unsuccessful"):
-            return "An award is not final."
-    return [award for award in facts.awards if award.status == "active"]
-
-
-def only_supplier(facts: ProcessFacts) -> tuple[str, str]:
-    """The only supplier of the only active award; or empty, and the reason."""
-    awards = final_awards(facts)
-    if isinstance(awards, str):
-        return "", awards
-    if len(awards) != 1:
-        return "", "There is not exactly one active award."
-    suppliers = awards[0].suppliers or []
-    if len(suppliers) != 1 or not ids_of(suppliers):
-        return "", "The award does not name exactly one supplier."
-    return ids_of(suppliers)[0], ""
 
 
 @lru_cache(maxsize=16_384)
@@ -264,10 +287,6 @@ def instant_of(text: str | UnsetType | None) -> datetime | None:
     except ValueError:
         return None
     return instant if instant and instant.tzinfo else None
-
-
-def tender_of(facts: ProcessFacts) -> TenderFacts:
-    return facts.tender or TenderFacts()
 
 
 def amount_of(price: Price | UnsetType | None, currency: Text = None) -> float | None:
@@ -295,17 +314,5 @@ def days_between(start: Text, end: Text) -> float | None:
     return None if first is None or last is None else (last - first).total_seconds() / 86_400
 
 
-def award_of(facts: ProcessFacts, contract: ContractFacts) -> AwardFacts | None:
-    """The award of a contract; without an `awardID`, the only award."""
-    awards = list(facts.awards or ())
-    if contract.award_id:
-        return next((one for one in awards if str(one.id) == str(contract.award_id)), None)
-    return awards[0] if len(awards) == 1 else None
-
-
 def document_types(documents: Iterable[DocumentFacts] | UnsetType | None) -> list[str]:
     return sorted({one.document_type for one in documents or () if one.document_type})
-
-
-def active_contracts(facts: ProcessFacts) -> list[ContractFacts]:
-    return [one for one in facts.contracts or () if one.status == "active"]
