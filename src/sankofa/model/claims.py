@@ -65,7 +65,8 @@ class ClaimedValue(NamedTuple):
                 return None
             if unit in _RATIOS:
                 return self._is_near(figure, -2)
-            return self._is_near(figure, 0) if _is_percent(unit) else None
+            words = (unit or "").lower()
+            return self._is_near(figure, 0) if "%" in words or "percent" in words else None
         if self.unit is not None and self.unit.casefold() == (unit or "").casefold():
             return self._is_near(figure, 0)
         power, own = _scale_of_figures(unit or "")
@@ -251,8 +252,3 @@ def _word(word: str) -> tuple[int, bool, str]:
     if len(scales) > 1 or (other and not _known_currency(other)):
         raise ValueError("expected k, m, bn, thousand, million, billion, trillion, % or a currency behind it")
     return _SCALES.get("".join(scales), 0), False, other
-
-
-def _is_percent(unit: str | None) -> bool:
-    words = (unit or "").lower()
-    return "%" in words or "percent" in words

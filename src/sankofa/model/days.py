@@ -157,13 +157,11 @@ class Sessions:
         if session < self._first:
             return None
         while session <= self._last and session not in self._unsure:
-            if self._is_session(session) and (instant is None or self._opening(session) > instant):
+            is_open = (session.weekday() in self._weekdays) != (session in self._unusual)
+            if is_open and (instant is None or self._opening(session) > instant):
                 return session
             session += _DAY
         return None
-
-    def _is_session(self, day: date) -> bool:
-        return (day.weekday() in self._weekdays) != (day in self._unusual)
 
     def _opening(self, day: date) -> datetime:
         number = bisect_right(self._opens, day, key=lambda one: one[0]) - 1

@@ -356,14 +356,14 @@ class IssuerYears:
 
     def _is_balance_sheet(self, day: int, known: int, year_ends: "_YearEnds") -> bool:
         """Whether the balances near a year-end, which may itself be misdated, belong to this day."""
-        count = self._figures(day, known)
+        count = _most(self._instants.get(day), known)
         if count < _BALANCE_SHEET:
             return False
         around = range(day - _INSTANT_TOLERANCE, day + _INSTANT_TOLERANCE + 1)
         figures = {
             other: other_count
             for other in around
-            if other != day and (other_count := self._figures(other, known))
+            if other != day and (other_count := _most(self._instants.get(other), known))
         }
         return not any(
             year_ends.ends_a_year(other) or (other_count, day) > (count, other)
@@ -380,10 +380,6 @@ class IssuerYears:
         if ends:
             return ends.get(day, 0) * DWARFED > max(ends.values())
         return year_ends.quarters_from_a_year_end(day)
-
-    def _figures(self, day: int, known: int) -> int:
-        """The most figures for an instant on any one day up to `known`."""
-        return _most(self._instants.get(day), known)
 
 
 def _most(evidence: list[YearEvidence] | None, known: int) -> int:

@@ -27,15 +27,11 @@ from sankofa.sources.ixbrl_worker import Ending, FactLine, Request
 MOST_LEVELS: Final = limit("levels of an inline XBRL report", 200, "levels", "the file is refused")
 """Deeper than any report; libxml2 itself gives up at 256."""
 _NAMESPACES: Final = (b"http://www.xbrl.org/2013/inlineXBRL", b"http://www.xbrl.org/2008/inlineXBRL")
+"""Namespaces of inline XBRL; every report names one of them."""
 
 
 class UnsafeDocument(ValueError):
     """XML that is not handed on."""
-
-
-def is_inline_report(data: bytes) -> bool:
-    """Whether a document names the namespace of inline XBRL, as every report does."""
-    return any(namespace in data for namespace in _NAMESPACES)
 
 
 def check_xml(data: bytes) -> None:
@@ -138,7 +134,7 @@ def _unpacked(file: InputFile, folder: Path) -> list[Path]:
             path = path.with_name(f"{path.name}.xhtml")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-        if path.name.lower().endswith(_REPORTS) and is_inline_report(data):
+        if path.name.lower().endswith(_REPORTS) and any(namespace in data for namespace in _NAMESPACES):
             reports.append(path)
     return reports
 

@@ -117,7 +117,7 @@ class _Scan:
         self._value_start = self._at
         self._at += 1
         while (token := self._token()) != b"}":
-            if token == b"[" and (name := _plain(last)) in self._lists:
+            if token == b"[" and (name := last[1:-1].decode("utf-8", "replace")) in self._lists:
                 shell += self._buffer[self._value_start : self._at]
                 yield from self._elements(name)
                 self._value_start = self._at - 1  # the closing bracket
@@ -220,7 +220,3 @@ class _Scan:
         self._value_start = 0
         self._buffer = unread + chunk
         return bool(chunk)
-
-
-def _plain(token: bytes) -> str:
-    return token[1:-1].decode("utf-8", "replace")

@@ -193,19 +193,16 @@ class _Table:
         self._member = member
         self._stream = stream
         header = _decoded(stream.readline().removeprefix(b"\xef\xbb\xbf")).strip("\r\n").lower().split("\t")
-        self._column_of = {name.strip(): index for index, name in enumerate(header)}
+        self.column_of = {name.strip(): index for index, name in enumerate(header)}
         self._width = len(header)
         self._title = f"{file.name}: {member}"
 
     def require(self, *columns: str) -> list[int]:
         """The places of these columns. Raises FormatError naming the first that is not there."""
         for column in columns:
-            if column not in self._column_of:
+            if column not in self.column_of:
                 raise FormatError(f"{self._title}: expected a column {column}")
-        return [self._column_of[column] for column in columns]
-
-    def find(self, column: str) -> int | None:
-        return self._column_of.get(column)
+        return [self.column_of[column] for column in columns]
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Each row with its line number; a row of another width is an empty list."""
@@ -223,7 +220,7 @@ class _Table:
 def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
     adsh, number, filed, name = table.require("adsh", "cik", "filed", "name")
     names = ("countryinc", "stprinc", "countryba", "former", "accepted")
-    optional = [table.find(column) for column in names]
+    optional = [table.column_of.get(column) for column in names]
     for line_number, row in table.rows():
         if not row or not _ACCESSION.match(row[adsh]):
             yield table.rejected(line_number, "adsh is not an accession number" if row else _RAGGED)
@@ -260,7 +257,7 @@ def _numbers(table: _Table, filings: Filings) -> Iterator[Record]:
     adsh, tag, version, ddate, qtrs, uom, coreg, value = table.require(
         "adsh", "tag", "version", "ddate", "qtrs", "uom", "coreg", "value"
     )
-    segments = table.find("segments")  # older files have none: they never held a segment's figure
+    segments = table.column_of.get("segments")  # older files have none: they never held a segment's figure
     skipped = 0
     for line_number, row in table.rows():
         if not row:

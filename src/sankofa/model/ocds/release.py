@@ -201,7 +201,10 @@ def _own_organisation(
         if gate(one_line(legal), (), country) is None:
             del identifier["legalName"]
             secrets.add(legal)
-            if not _shares_a_word(legal, name) and not in_companies_register(
+            is_stranger = set(WORD.findall(fold_in_place(legal))).isdisjoint(
+                WORD.findall(fold_in_place(name))
+            )
+            if is_stranger and not in_companies_register(
                 str(identifier.get("scheme") or ""), one_line(str(identifier.get("id") or ""))
             ):
                 strangers.append(identifier)
@@ -216,10 +219,6 @@ def _own_organisation(
         body.pop("identifier", None)
     more[:] = [identifier for identifier in more if identifier]
     return gate.organisation(body, country)
-
-
-def _shares_a_word(one: str, other: str) -> bool:
-    return not set(WORD.findall(fold_in_place(one))).isdisjoint(WORD.findall(fold_in_place(other)))
 
 
 def _remove_duplicates(lists: list[list[Any]]) -> None:

@@ -290,7 +290,7 @@ def _proof(
                 return 1 if len(rest) >= _PLAIN and (plus or (rest[0] != "0" and not around.reference)) else 0
         return 1 if around.after_word and len(digits) >= _PLAIN else 0
     sizes = [len(group[0]) for group in part]
-    national = _is_national(digits)
+    national = plans.national.fullmatch(digits) is not None
     if around.after_word:
         if national or _has_code(digits):
             return 2
@@ -309,11 +309,6 @@ def _proof(
     if around.near_contact and len(digits) <= _LONGEST - 2:
         return 2 if national or _has_code(digits) else 1
     return 0
-
-
-def _is_national(digits: str) -> bool:
-    """Whether an African plan has the number as it is dialled inside the country."""
-    return _plans().national.fullmatch(digits) is not None
 
 
 def _has_code(digits: str) -> bool:

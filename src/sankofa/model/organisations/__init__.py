@@ -196,11 +196,11 @@ def _public_body(part: Words, number: int) -> Proof | None:
             rest = part[start + len(phrase) :]
             more = (rest or len(phrase) > 1) and not _names_office_holder(phrase, rest, known)
             detail = " ".join(phrase) if more and _introduced(part[:start], known) else None
-        if (
+        if (  # `Blessing Authority` is somebody
             not detail
             and start
             and word in known.tails
-            and (word not in known.offices or _not_named(part[:start], known))
+            and (word not in known.offices or (start >= _PAIR and known.names.isdisjoint(part[:start])))
             and (phrase := longest_phrase(known.tails, part, start))
         ):
             detail = " ".join(phrase) if _is_country_suffix(part[start + len(phrase) :], known) else None
@@ -211,11 +211,6 @@ def _public_body(part: Words, number: int) -> Proof | None:
         if detail:
             return Proof("public_body", detail, frozenset({number}))
     return None
-
-
-def _not_named(before: Words, known: Tables) -> bool:
-    """Whether the words before an office are not a name: `Blessing Authority` is somebody."""
-    return len(before) >= _PAIR and known.names.isdisjoint(before)
 
 
 def _is_office(word: str, before: Words, known: Tables) -> bool:
