@@ -32,7 +32,7 @@ _MOST: Final = 0.5
 _NUMBERS: Final = (int, Decimal)
 
 
-class Result(NamedTuple):
+class _Result(NamedTuple):
     """The value of an indicator for a process, and the tenderers that are flagged with it."""
 
     flagged: bool
@@ -41,11 +41,11 @@ class Result(NamedTuple):
     tenderers: Sequence[str] = ()
 
 
-def _yes(flagged: bool, tenderers: Sequence[str] = (), **inputs: Any) -> Result:
-    return Result(flagged, float(flagged), inputs, tenderers)
+def _yes(flagged: bool, tenderers: Sequence[str] = (), **inputs: Any) -> _Result:
+    return _Result(flagged, float(flagged), inputs, tenderers)
 
 
-def _period(facts: ProcessFacts) -> Result | str:
+def _period(facts: ProcessFacts) -> _Result | str:
     period = facts.tender_dates
     start, end = instant_of(period.start_date), instant_of(period.end_date)
     if start is None or end is None:
@@ -54,7 +54,7 @@ def _period(facts: ProcessFacts) -> Result | str:
     return _yes(days < _SHORTEST, start=period.start_date, end=period.end_date, days=days)
 
 
-def _single(facts: ProcessFacts) -> Result | str:
+def _single(facts: ProcessFacts) -> _Result | str:
     method, number = facts.tender_facts.procurement_method, facts.tender_facts.number_of_tenderers
     if method not in COMPETITIVE:
         return "The procedure is not published as open or selective."
@@ -63,7 +63,7 @@ def _single(facts: ProcessFacts) -> Result | str:
     return _yes(number == 1, number_of_tenderers=number, procurement_method=method)
 
 
-def _identical(facts: ProcessFacts) -> Result | str:
+def _identical(facts: ProcessFacts) -> _Result | str:
     prices: dict[tuple[float, str], set[str]] = {}
     tenderers: dict[str, None] = {}
     inputs: Inputs = {}
@@ -80,10 +80,10 @@ def _identical(facts: ProcessFacts) -> Result | str:
     if not prices:
         return "No submitted bid has a tenderer and an amount."
     inputs["tenderers"] = list(tenderers)[:MOST_LISTED]
-    return Result(bool(tenderers), float(bool(tenderers)), inputs, list(tenderers))
+    return _Result(bool(tenderers), float(bool(tenderers)), inputs, list(tenderers))
 
 
-def _late(facts: ProcessFacts) -> Result | str:
+def _late(facts: ProcessFacts) -> _Result | str:
     end = facts.tender_dates.end_date
     if not end or not facts.awards or not facts.all_bids:
         return "The end of the tender period, awards or bids are not published."
@@ -97,7 +97,7 @@ def _late(facts: ProcessFacts) -> Result | str:
     return _yes(bool(late), list(late), end=end, late_winners=list(late)[:MOST_LISTED])
 
 
-def _alone(facts: ProcessFacts) -> Result | str:
+def _alone(facts: ProcessFacts) -> _Result | str:
     awards = facts.final_awards()
     if isinstance(awards, str):
         return awards
@@ -110,7 +110,7 @@ def _alone(facts: ProcessFacts) -> Result | str:
     if len(valid) != 1 or valid != winners:
         return "There is not exactly one tenderer with a valid bid, who won."
     inputs = {"winner": min(valid), "disqualified": sorted(others)[:MOST_LISTED]}
-    return Result(bool(others), float(len(others)), inputs, list(valid) if others else ())
+    return _Result(bool(others), float(len(others)), inputs, list(valid) if others else ())
 
 
 def _amended(contract: ContractFacts) -> bool:
@@ -118,13 +118,13 @@ def _amended(contract: ContractFacts) -> bool:
     return bool(contract.amendments) or bool(last and (last.id or last.date or last.description))
 
 
-def _highest(ratios: Iterable[tuple[float, Inputs]], limit: float) -> Result | None:
+def _highest(ratios: Iterable[tuple[float, Inputs]], limit: float) -> _Result | None:
     """The highest ratio; None if there are none."""
     value, inputs = max(ratios, key=itemgetter(0), default=(None, {}))
-    return None if value is None else Result(value > limit, value, inputs)
+    return None if value is None else _Result(value > limit, value, inputs)
 
 
-def _advertised_late(facts: ProcessFacts) -> Result | str:
+def _advertised_late(facts: ProcessFacts) -> _Result | str:
     tender = facts.tender_facts
     start = facts.tender_dates.start_date
     opened = instant_of(start)
@@ -139,13 +139,13 @@ def _advertised_late(facts: ProcessFacts) -> Result | str:
     return _yes(first > opened, first_published=text, start=start)
 
 
-def _complaint(facts: ProcessFacts) -> Result | str:
+def _complaint(facts: ProcessFacts) -> _Result | str:
     if not isinstance(facts.complaints, list):
         return "The release has no list of complaints."
     return _yes(bool(facts.complaints), complaints=len(facts.complaints))
 
 
-def _unanswered(facts: ProcessFacts) -> Result | str:
+def _unanswered(facts: ProcessFacts) -> _Result | str:
     tender = facts.tender_facts
     if tender.status != "complete" or not tender.enquiries:
         return "The tender is not complete, or its enquiries are not published."
@@ -153,7 +153,7 @@ def _unanswered(facts: ProcessFacts) -> Result | str:
     return _yes(bool(open_ones), unanswered=len(open_ones), enquiries=len(tender.enquiries))
 
 
-def _modified(facts: ProcessFacts) -> Result | str:
+def _modified(facts: ProcessFacts) -> _Result | str:
     if not facts.contracts:
         return "No contract is published."
     amended = [one for one in facts.contracts if _amended(one)]
@@ -170,7 +170,7 @@ def _amended_pairs(facts: ProcessFacts) -> list[tuple[ContractFacts, AwardFacts]
     return pairs if pairs or not amended else "The award of an amended contract is not published."
 
 
-def _changed_items(facts: ProcessFacts, *, more: bool) -> Result | str:
+def _changed_items(facts: ProcessFacts, *, more: bool) -> _Result | str:
     pairs = _amended_pairs(facts)
     if isinstance(pairs, str):
         return pairs
@@ -195,7 +195,7 @@ def _changed_items(facts: ProcessFacts, *, more: bool) -> Result | str:
     return _yes(bool(changed), items=list(changed)[:MOST_LISTED])
 
 
-def _price_increased(facts: ProcessFacts) -> Result | str:
+def _price_increased(facts: ProcessFacts) -> _Result | str:
     pairs = _amended_pairs(facts)
     if isinstance(pairs, str):
         return pairs
@@ -206,10 +206,10 @@ def _price_increased(facts: ProcessFacts) -> Result | str:
     ]
     if pairs and not ratios:
         return "The values of an amended contract and of its award are not both published in one currency."
-    return _highest(ratios, 1) or Result(False, 0.0, {"amended_contracts": 0})
+    return _highest(ratios, 1) or _Result(False, 0.0, {"amended_contracts": 0})
 
 
-def _late_delivery(facts: ProcessFacts) -> Result | str:
+def _late_delivery(facts: ProcessFacts) -> _Result | str:
     compared = late = 0
     for contract in facts.active_contracts:
         for one in (contract.implementation and contract.implementation.milestones) or ():
@@ -234,7 +234,7 @@ def _paid(contract: ContractFacts) -> tuple[float, float, str] | None:
     return (sum(one[0] for one in paid), paid[0][1], "transactions") if paid else None
 
 
-def _overpaid(facts: ProcessFacts) -> Result | str:
+def _overpaid(facts: ProcessFacts) -> _Result | str:
     ratios = [
         (own[0] / own[1], {"paid": own[0], "contract": own[1], "field": own[2]})
         for contract in facts.contracts or ()
@@ -243,7 +243,7 @@ def _overpaid(facts: ProcessFacts) -> Result | str:
     return _highest(ratios, 1) or "No contract has a value and payments in its currency."
 
 
-def _subcontracted(facts: ProcessFacts) -> Result | str:
+def _subcontracted(facts: ProcessFacts) -> _Result | str:
     shares: list[tuple[float, Inputs]] = []
     for award in facts.awards or ():
         own = award.subcontracting
@@ -261,7 +261,7 @@ class Fixed(NamedTuple):
 
     section: str
     """The section of a release that it needs: without it, it cannot be computed."""
-    fact: Callable[[ProcessFacts], Result | str]
+    fact: Callable[[ProcessFacts], _Result | str]
     threshold: float | None = None
     of_tenderer: float = 1.0
     """The value for a tenderer that is flagged with the process."""
