@@ -77,11 +77,11 @@ class Answer(Generic[Row_co]):
         self._endpoint = endpoint
         self._silent = limited
         self._is_cut_by_tier = False
-        self._columns: bytes | None = None
+        self._columns: tuple[bytes, ...] = ()
+        self._json_rows: list[Any] = []
         if reply.headers.get("content-type", "").startswith(ARROW):
-            self._columns = reply.body
+            self._columns = (reply.body,)
             envelope: Mapping[str, Any] = {**dict.fromkeys(endpoint.members), **_from_headers(reply.headers)}
-            self._json_rows: list[Any] | None = None
         else:
             body = read_json(reply)
             if not isinstance(body, dict) or not {endpoint.rows_under, *_NEEDED} <= body.keys():
@@ -111,8 +111,8 @@ class Answer(Generic[Row_co]):
     @cached_property
     def rows(self) -> list[Row_co]:
         """The rows in their documented order."""
-        if self._json_rows is None:
-            return cast("list[Row_co]", frames.rows_of(self._stream, self._shape))
+        if self._columns:
+            return cast("list[Row_co]", frames.rows_of(self._columns, self._shape))
         return self._json_rows
 
     @property
@@ -127,10 +127,10 @@ class Answer(Generic[Row_co]):
         vars(whole).pop("rows", None)
         every = [self, *pages]
         last = every[-1]
-        if all(page._columns is not None for page in every):
-            whole._columns = frames.joined([page._stream for page in every])
+        whole._columns = ()
+        if all(page._columns for page in every):
+            whole._columns = tuple(stream for page in every for stream in page._columns)
         else:
-            whole._columns = None
             whole._json_rows = [row for page in every for row in page.rows]
         whole.count = sum(page.count for page in every)
         whole.truncated, whole.next_cursor = last.truncated, last.next_cursor
@@ -202,12 +202,8 @@ class Answer(Generic[Row_co]):
             )
 
     @property
-    def _stream(self) -> bytes:
-        return cast("bytes", self._columns)
-
-    @property
     def _source(self) -> frames.Source:
-        return self._columns if self._columns is not None else cast("frames.Rows", self.rows)
+        return self._columns or cast("frames.Rows", self.rows)
 
     @cached_property
     def _shape(self) -> dict[str, str]:
@@ -215,11 +211,7 @@ class Answer(Generic[Row_co]):
         shapes = [columns_of(name) for name in self._endpoint.shapes]
         if len(shapes) == 1 and self._endpoint.shapes != _OPEN:
             return shapes[0]
-        if self._columns is not None:
-            names = frames.names_of(self._columns)
-        else:
-            rows = cast("frames.Rows", self.rows)
-            names = list(rows[0]) if rows else []
+        names = frames.names_of(self._columns) if self._columns else list(*self._json_rows[:1])
         if not names:
             return shapes[0]
         kinds = {name: kind for shape in shapes for name, kind in shape.items()}

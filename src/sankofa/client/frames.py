@@ -12,8 +12,8 @@ The kind of a column follows from the type of its field:
 | nested | JSON as str | String | string |
 """
 
-import io
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
 from importlib import import_module
@@ -45,8 +45,8 @@ def _kind(annotation: Any) -> str:
 Figures = Literal["float", "decimal", "text"]
 Attrs = dict[str, str | bool | None]
 Rows = list[dict[str, Any]]
-Source = Rows | bytes
-"""Rows, or an Arrow stream of them."""
+Source = Rows | tuple[bytes, ...]
+"""Rows, or an Arrow stream for each page of them."""
 Shape = dict[str, str]
 
 _AS_TEXT: Final = ("text", "day", "instant")
@@ -65,35 +65,29 @@ def library(name: str) -> Any:
         raise MissingLibrary(f"this needs {name}: pip install {name}") from None
 
 
-def names_of(stream: bytes) -> list[str]:
-    if find_spec("pyarrow"):
-        return list(_pyarrow().ipc.open_stream(stream).schema.names)
-    return list(library("polars").read_ipc_stream(stream).columns)
+def names_of(streams: tuple[bytes, ...]) -> list[str]:
+    """The names of the columns, which pyarrow has as fields."""
+    return [getattr(column, "name", column) for column in _table(streams).schema]
 
 
-def rows_of(stream: bytes, shape: Shape) -> Rows:
-    """The rows of a stream, as JSON would have had them."""
-    if find_spec("pyarrow"):
-        rows = _pyarrow().ipc.open_stream(stream).read_all().to_pylist()
-    else:
-        rows = library("polars").read_ipc_stream(stream).to_dicts()
+def rows_of(streams: tuple[bytes, ...], shape: Shape) -> Rows:
+    """The rows of the streams, as JSON would have had them."""
+    table = _table(streams)
+    rows = table.to_pylist() if hasattr(table, "to_pylist") else table.to_dicts()
     return [{name: _as_in_json(value, shape[name]) for name, value in row.items()} for row in rows]
 
 
-def joined(streams: list[bytes]) -> bytes:
-    """Streams of the same columns as one."""
-    if len(streams) == 1:
-        return streams[0]
-    sink = io.BytesIO()
-    if find_spec("pyarrow"):
-        pa = _pyarrow()
-        table = pa.concat_tables([pa.ipc.open_stream(stream).read_all() for stream in streams])
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-    else:
-        pl = library("polars")
-        pl.concat([pl.read_ipc_stream(stream) for stream in streams]).write_ipc_stream(sink)
-    return sink.getvalue()
+def _table(streams: tuple[bytes, ...]) -> Any:
+    """A table of pyarrow or, without it, a frame of Polars."""
+    if not find_spec("pyarrow"):
+        return _polars_frame(streams)
+    pa = _pyarrow()
+    return pa.concat_tables([pa.ipc.open_stream(stream).read_all() for stream in streams])
+
+
+def _polars_frame(streams: tuple[bytes, ...]) -> Any:
+    pl = library("polars")
+    return pl.concat([pl.read_ipc_stream(stream) for stream in streams])
 
 
 def to_arrow(source: Source, shape: Shape, attrs: Attrs) -> Any:
@@ -106,11 +100,10 @@ def to_arrow(source: Source, shape: Shape, attrs: Attrs) -> Any:
         "float": pa.float64(),
     }
     schema = pa.schema([(name, kinds.get(kind, pa.string())) for name, kind in shape.items()])
-    if isinstance(source, bytes):
-        table = pa.ipc.open_stream(source).read_all()
+    if isinstance(source, tuple):
         arrays = [
             column if column.type == field.type else _cast(pa, column, field.type)
-            for column, field in zip(table.columns, schema, strict=True)
+            for column, field in zip(_table(source).columns, schema, strict=True)
         ]
     else:
         texts = _columns(source, shape)
@@ -132,12 +125,12 @@ def to_pandas(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> A
     """A frame of pandas; by way of pyarrow if there is a stream."""
     _check_figures(figures)
     pd = library("pandas")
-    if isinstance(source, bytes) and find_spec("pyarrow"):
+    if isinstance(source, tuple) and find_spec("pyarrow"):
         pa = _pyarrow()
         nullable = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
         frame = to_arrow(source, shape, {}).to_pandas(types_mapper=nullable.get, date_as_object=False)
     else:
-        rows = rows_of(source, shape) if isinstance(source, bytes) else source
+        rows = rows_of(source, shape) if isinstance(source, tuple) else source
         frame = pd.DataFrame({n: _series(pd, v, shape[n]) for n, v in _columns(rows, shape).items()})
     for name, kind in shape.items():
         if kind == "day":
@@ -153,8 +146,8 @@ def to_pandas(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> A
 def to_polars(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> Any:
     _check_figures(figures)
     pl = library("polars")
-    if isinstance(source, bytes):
-        frame = pl.read_ipc_stream(source)
+    if isinstance(source, tuple):
+        frame = _polars_frame(source)
     else:
         kinds = {"whole": pl.Int64, "truth": pl.Boolean, "float": pl.Float64}
         frame = pl.DataFrame(
@@ -184,15 +177,12 @@ def _check_figures(figures: str) -> None:
 
 def _columns(rows: Rows, shape: Shape) -> dict[str, list[Any]]:
     """The values of each column, as in an Arrow stream."""
+    forms: dict[str, Callable[[Any], Any]] = {"figure": str, "float": float, "nested": nested_text}
     columns: dict[str, list[Any]] = {}
     for name, kind in shape.items():
         values = [row[name] for row in rows]
-        if kind == "figure":
-            values = [None if value is None else str(value) for value in values]
-        elif kind == "float":
-            values = [None if value is None else float(value) for value in values]
-        elif kind == "nested":
-            values = [None if value is None else nested_text(value) for value in values]
+        if form := forms.get(kind):
+            values = [None if value is None else form(value) for value in values]
         columns[name] = values
     return columns
 
@@ -244,19 +234,14 @@ def _pandas_figures(column: Any, figures: Figures) -> Any:
 
 def _polars_decimals(pl: Any, column: Any) -> Any:
     """Raises ValueError if a figure does not fit: a null would mean that it is unknown."""
+    most_digits = column.str.split(".").list.get(1, null_on_oob=True).str.len_chars().max()
     try:
-        return column.cast(pl.Decimal(38, _scale(column)))
+        return column.cast(pl.Decimal(38, int(most_digits or 0)))
     except pl.exceptions.InvalidOperationError:
         raise ValueError(
             f"{column.name}: the 38 digits of a decimal column of Polars do not hold every figure; "
             'figures="text" does'
         ) from None
-
-
-def _scale(column: Any) -> int:
-    """The most digits after the point that any figure of a column has."""
-    text = column.str.split(".").list.get(1, null_on_oob=True).str.len_chars().max()
-    return int(text or 0)
 
 
 def _cast(pa: Any, column: Any, kind: Any) -> Any:
