@@ -58,11 +58,11 @@ from sankofa.client.rows import PeriodType
 from sankofa.client.shortcuts import (
     NAME,
     Engine,
-    FeatureJoin,
     StatementKind,
     by_date,
     by_period,
     by_release,
+    joined_as_of,
     named_by,
     scan,
     series_key,
@@ -426,15 +426,7 @@ class AsyncSession(SessionBase):
         as they are and in their order; a cell is empty if nothing was known. A series takes a request
         for each day. Needs the starter tier or above.
         """
-        join = FeatureJoin(frame, on, features)
-        for identifier in join.identifiers():
-            lookup = to_look_up(identifier)
-            join.service_ids[identifier] = identifier if lookup is None else await self._identify(*lookup)
-        for issuers in join.batches():
-            join.add(await self._request("get_panel", **join.panel, issuers=issuers, all=True))
-        for key, day in join.observations():
-            join.observed[key, day] = await self._request("get_macro", series=key, as_of=day, limit=1)
-        return join.joined()
+        return await joined_as_of(self._request, self._identify, frame, on, features)
 
     async def close(self) -> None:
         await self._http.aclose()

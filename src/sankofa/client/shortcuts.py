@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
@@ -155,79 +155,71 @@ _ISSUERS_AT_ONCE: Final = 100
 _SERIES: Final = re.compile(r".*[A-Z.:].*")
 
 
-class FeatureJoin:
-    """A frame, the features to be joined to it, and the answers that have them."""
-
-    def __init__(self, frame: Any, on: tuple[str, str], features: Sequence[str]) -> None:
-        for name in on:
-            if name not in frame.columns:
-                raise ValueError(f"on: the frame has no column {name!r}")
-        if existing := [name for name in features if name in frame.columns]:
-            raise ValueError(f"features: the frame has a column {existing[0]!r} already")
-        if not features:
-            raise ValueError("features: expected a list of metrics, line items and series")
-        self._frame = frame
-        self._features = list(dict.fromkeys(features))
-        self._ids: list[str] = _values(frame, on[0])
-        self._days = [_day(value) for value in _values(frame, on[1])]
-        if any(day is None for day in self._days) or not all(isinstance(one, str) for one in self._ids):
-            raise ValueError("on: a row has no identifier or no day")
-        self.series = [name for name in self._features if _SERIES.fullmatch(name)]
-        self.metrics = [name for name in self._features if name in get_args(Metric)]
-        others = {*self.series, *self.metrics}
-        self.line_items = [name for name in self._features if name not in others]
-        self.service_ids: dict[str, str] = {}
-        self.observed: dict[tuple[str, date], Answer[Any]] = {}
-        self._rows: defaultdict[str, list[Any]] = defaultdict(list)
-
-    @property
-    def panel(self) -> dict[str, Any]:
-        """The panel's parameters besides the issuers."""
-        days = cast("list[date]", self._days)
-        return {
-            "from_": min(days, default=date.min),
-            "to": max(days, default=date.min),
-            "every": "change",
-            "metrics": self.metrics or None,
-            "line_items": self.line_items or None,
-        }
-
-    def identifiers(self) -> list[str]:
-        return list(dict.fromkeys(self._ids)) if self.metrics or self.line_items else []
-
-    def batches(self) -> Iterator[list[str]]:
-        ids = sorted(set(self.service_ids.values()))
-        return (ids[at : at + _ISSUERS_AT_ONCE] for at in range(0, len(ids), _ISSUERS_AT_ONCE))
-
-    def observations(self) -> list[tuple[str, date]]:
-        days = sorted(set(cast("list[date]", self._days)))
-        return [(name, day) for name in self.series for day in days]
-
-    def add(self, panel: Answer[Any]) -> None:
-        for row in panel.rows:  # ordered by day
-            self._rows[row["service_id"]].append(row)
-
-    def joined(self) -> Any:
-        columns: dict[str, list[float | None]] = {name: [] for name in self._features}
-        for identifier, day in zip(self._ids, cast("list[date]", self._days), strict=True):
-            rows = self._rows.get(self.service_ids.get(identifier, ""), [])
-            at = bisect_right(rows, day.isoformat(), key=lambda row: str(row["as_of"])) - 1
-            for name, values in columns.items():
-                if name in self.series:
-                    observed = self.observed[name, day].rows
-                    value = observed[0]["value"] if observed else None
-                else:
-                    value = rows[at].get(name) if at >= 0 else None
-                values.append(None if value is None else float(value))
-        if hasattr(self._frame, "with_columns"):
-            polars = library("polars")
-            new = [polars.Series(name, values, dtype=polars.Float64) for name, values in columns.items()]
-            return self._frame.with_columns(new)
-        pandas = library("pandas")
-        index = self._frame.index
-        return self._frame.assign(
-            **{name: pandas.Series(values, index=index, dtype="float64") for name, values in columns.items()}
+async def joined_as_of(
+    ask: Callable[..., Awaitable[Answer[Any]]],
+    identify: Callable[[str, str], Awaitable[str]],
+    frame: Any,
+    on: tuple[str, str],
+    features: Sequence[str],
+) -> Any:
+    """See `join_as_of` of a session, which asks and identifies."""
+    for name in on:
+        if name not in frame.columns:
+            raise ValueError(f"on: the frame has no column {name!r}")
+    if existing := [name for name in features if name in frame.columns]:
+        raise ValueError(f"features: the frame has a column {existing[0]!r} already")
+    if not features:
+        raise ValueError("features: expected a list of metrics, line items and series")
+    ids = _values(frame, on[0])
+    days = [day for day in map(_day, _values(frame, on[1])) if day is not None]
+    if len(days) != len(ids) or not all(isinstance(one, str) for one in ids):
+        raise ValueError("on: a row has no identifier or no day")
+    names = list(dict.fromkeys(features))
+    series = [name for name in names if _SERIES.fullmatch(name)]
+    metrics = [name for name in names if name in get_args(Metric)]
+    line_items = [name for name in names if name not in {*series, *metrics}]
+    service_ids: dict[str, str] = {}
+    for identifier in dict.fromkeys(ids if metrics or line_items else ()):
+        lookup = to_look_up(identifier)
+        service_ids[identifier] = identifier if lookup is None else await identify(*lookup)
+    known: defaultdict[str, list[Any]] = defaultdict(list)
+    issuers = sorted(set(service_ids.values()))
+    for at in range(0, len(issuers), _ISSUERS_AT_ONCE):
+        panel = await ask(
+            "get_panel",
+            issuers=issuers[at : at + _ISSUERS_AT_ONCE],
+            from_=min(days),
+            to=max(days),
+            every="change",
+            metrics=metrics or None,
+            line_items=line_items or None,
+            all=True,
         )
+        for row in panel.rows:  # ordered by day
+            known[row["service_id"]].append(row)
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for identifier, day in zip(ids, days, strict=True):
+        rows = known[service_ids.get(identifier, "")]
+        at = bisect_right(rows, day.isoformat(), key=lambda row: str(row["as_of"])) - 1
+        for name in (*metrics, *line_items):
+            columns[name].append(rows[at].get(name) if at >= 0 else None)
+    for name in series:
+        answers = {day: await ask("get_macro", series=name, as_of=day, limit=1) for day in sorted(set(days))}
+        observed = {day: answer.rows[0]["value"] for day, answer in answers.items() if answer.rows}
+        columns[name] = [observed.get(day) for day in days]
+    floats = {
+        name: [None if value is None else float(value) for value in values]
+        for name, values in columns.items()
+    }
+    if hasattr(frame, "with_columns"):
+        polars = library("polars")
+        return frame.with_columns(
+            [polars.Series(name, values, dtype=polars.Float64) for name, values in floats.items()]
+        )
+    pandas, index = library("pandas"), frame.index
+    return frame.assign(
+        **{name: pandas.Series(values, index=index, dtype="float64") for name, values in floats.items()}
+    )
 
 
 KNOWN_SINCE: Final = ("available_at", "closed_at", "known_at", "release_date")
@@ -259,15 +251,13 @@ def look_ahead_check(
             rows[:0],
             rows,
         )
-    since = [None if known is None else _day(value) for value in _values(rows, known)]
-    dated_columns = [
-        [_day(value) for value in _values(rows, name)] for name in _ALSO_DATED if name in columns
+    since = [_day(value) for value in _values(rows, known)]
+    dated = [
+        since,
+        *([_day(value) for value in _values(rows, name)] for name in _ALSO_DATED if name in columns),
     ]
     late = [
-        index
-        for index, first in enumerate(since)
-        if (first is not None and first > day)
-        or any((other := days[index]) is not None and other > day for days in dated_columns)
+        index for index, days in enumerate(zip(*dated, strict=True)) if any(one and one > day for one in days)
     ]
     unknown = [index for index, first in enumerate(since) if first is None]
     if late or (unknown and not allow_unknown):
@@ -302,12 +292,8 @@ def _left_out(rows: Any, day: date, client: "Client") -> list[Any]:
         except BadRequest:  # a locked view: nothing is left out there
             continue
         has = named | {(metric, row["service_id"]) for row in current}
-        left_out += [
-            row
-            for row in known
-            if (metric, row["service_id"]) not in has and (len(countries) != 1 or row["country"] in countries)
-        ]
-    return left_out
+        left_out += [row for row in known if (metric, row["service_id"]) not in has]
+    return [row for row in left_out if len(countries) != 1 or row["country"] in countries]
 
 
 def _rows(frame: Any) -> Any:
@@ -339,10 +325,7 @@ def _names(rows: Any) -> Sequence[str]:
 def _values(rows: Any, name: str | None) -> list[Any]:
     if name is None:
         return []
-    if not hasattr(rows, "columns"):
-        return [row[name] for row in rows]
-    column = rows[name]
-    return list(column.to_list())
+    return list(rows[name].to_list()) if hasattr(rows, "columns") else [row[name] for row in rows]
 
 
 def _select(rows: Any, indexes: list[int]) -> Any:
