@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 PACKAGE = Path(__file__).parents[1] / "src" / "sankofa"
 EXAMPLE = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?as_of=2024-06-30"
@@ -23,20 +23,11 @@ Message = MutableMapping[str, Any]
 Application = Callable[..., Awaitable[None]]
 
 
-class CallPath(NamedTuple):
-    """The calls of one request: `package/module:function`, in order."""
+def call_path(application: Application, address: str = EXAMPLE) -> list[str]:
+    """The calls of one request: `package/module:function`, in order.
 
-    calls: list[str]
-
-    @property
-    def moves(self) -> int:
-        """How often a call is in another package than the call before it."""
-        packages = [call.partition("/")[0] for call in self.calls]
-        return sum(before != after for before, after in pairwise(packages))
-
-
-def call_path(application: Application, address: str = EXAMPLE) -> CallPath:
-    """Start the application, send the same request until it is warm, and record the last one."""
+    Starts the application, sends the same request until it is warm, and records the last one.
+    """
     calls: list[str] = []
 
     def record(frame: FrameType, event: str, _: object) -> None:
@@ -44,27 +35,22 @@ def call_path(application: Application, address: str = EXAMPLE) -> CallPath:
         if event == "call" and name.startswith(str(PACKAGE)):
             calls.append(f"{Path(name).relative_to(PACKAGE)}:{frame.f_code.co_qualname}")
 
-    async def ask() -> None:
-        status = await _ask(application, address)
-        if status != 200:
-            raise ValueError(f"{address}: {status}")
-
     async def run() -> None:
         over = asyncio.Event()
         serving = asyncio.create_task(_lifespan(application, started := asyncio.Event(), over))
         await started.wait()
         for _ in range(_WARM_UP):
-            await ask()
+            await _ask(application, address)
         sys.setprofile(record)
         try:
-            await ask()
+            await _ask(application, address)
         finally:
             sys.setprofile(None)
         over.set()
         await serving
 
     asyncio.run(run())
-    return CallPath(calls)
+    return calls
 
 
 async def _lifespan(application: Application, started: asyncio.Event, over: asyncio.Event) -> None:
@@ -79,7 +65,7 @@ async def _lifespan(application: Application, started: asyncio.Event, over: asyn
     await application({"type": "lifespan"}, receive, send)
 
 
-async def _ask(application: Application, address: str) -> int:
+async def _ask(application: Application, address: str) -> None:
     path, _, query = address.partition("?")
     sent: list[Message] = []
 
@@ -99,16 +85,19 @@ async def _ask(application: Application, address: str) -> int:
         "client": ("127.0.0.1", 1),
     }
     await application(scope, receive, send)
-    return int(sent[0]["status"])
+    if sent[0]["status"] != 200:
+        raise ValueError(f"{address}: {sent[0]['status']}")
 
 
 def main() -> None:
     os.environ["SANKOFA_HOME"] = sys.argv[1]
     from sankofa.cli.application import application
 
-    path = call_path(application(), *sys.argv[2:])
-    lines = [f"{number:4}  {call}" for number, call in enumerate(path.calls, 1)]
-    lines.append(f"{len(path.calls)} calls, {path.moves} moves between packages")
+    calls = call_path(application(), *sys.argv[2:])
+    packages = [call.partition("/")[0] for call in calls]
+    moves = sum(before != after for before, after in pairwise(packages))
+    lines = [f"{number:4}  {call}" for number, call in enumerate(calls, 1)]
+    lines.append(f"{len(calls)} calls, {moves} moves between packages")
     sys.stdout.write("\n".join(lines) + "\n")
 
 

@@ -46,11 +46,11 @@ class Words:
     """The enumerations of parameters, each under a name of its own."""
 
     def __init__(self) -> None:
-        self.literals: dict[str, tuple[str, ...]] = {}
+        self.literals: dict[str, str] = {}
 
-    def name(self, operation: str, parameter: str, words: tuple[str, ...]) -> str:
+    def name(self, operation: str, parameter: str, literal: str) -> str:
         for name in (_camel(parameter), _camel(f"{_noun(operation)}_{parameter}")):
-            if self.literals.setdefault(name, words) == words:
+            if self.literals.setdefault(name, literal) == literal:
                 return name
         raise ValueError(f"{operation}: {parameter} has no name of its own")
 
@@ -58,19 +58,9 @@ class Words:
 def modules() -> dict[str, str]:
     """Every generated module by the name of its file."""
     paths = describe(Settings())["paths"]
-    parameters = {
-        operation.name: [
-            p for p in paths[operation.path]["get"]["parameters"] if p["name"] != "format"
-        ]  # which the client chooses by `Accept`
-        for operation in endpoints()
-    }
     words = Words()
-    signatures = {o.name: _signature(o.name, parameters[o.name], words) for o in endpoints()}
-    texts = {
-        "rows.py": _rows(words),
-        "methods.py": _methods(signatures),
-    }
-    return {name: _formatted(text) for name, text in texts.items()}
+    signatures = {o.name: _signature(o.name, paths[o.path]["get"]["parameters"], words) for o in endpoints()}
+    return {"rows.py": _formatted(_rows(words)), "methods.py": _formatted(_methods(signatures))}
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
@@ -90,9 +80,9 @@ def _rows(words: Words) -> str:
         for shape in operation.shapes:
             _write_row(shape, written)
     rows = "\n\n".join(written.values())
-    literals = {name: _literal(own) for name, own in words.literals.items()}
     fields = Counter(re.findall(r"^    (\w+): (Literal\[.*?\])$", rows, re.MULTILINE))
-    literals |= {_camel(name): one for (name, one), n in fields.items() if n > 1 and len(one) > _LONG}
+    often = {_camel(name): one for (name, one), n in fields.items() if n > 1 and len(one) > _LONG}
+    literals = words.literals | often
     parts.append("\n".join(f"{name} = {literal}" for name, literal in sorted(literals.items())))
     for name in sorted(literals, key=len):
         rows = rows.replace(literals[name], name)
@@ -175,19 +165,20 @@ def _signature(operation: str, parameters: list[dict[str, Any]], words: Words) -
     """(argument, type, default) of each parameter; no default where it is required."""
     return [
         (
-            _argument(p["name"]),
+            "from_" if p["name"] == "from" else p["name"],
             _python_type(operation, p, words)
             + ("" if p["required"] or "default" in p["schema"] else " | None"),
             "" if p["required"] else repr(p["schema"].get("default")),
         )
         for p in parameters
+        if p["name"] != "format"  # which the client chooses by `Accept`
     ]
 
 
 def _python_type(operation: str, parameter: dict[str, Any], words: Words) -> str:
     schema = parameter["schema"]
     if "enum" in schema:
-        return f"rows.{words.name(operation, parameter['name'], tuple(schema['enum']))}"
+        return f"rows.{words.name(operation, parameter['name'], _literal(schema['enum']))}"
     if "anyOf" in schema:
         return "date | int | str"
     if schema.get("format") == "date":
@@ -268,10 +259,6 @@ def _noun(operation: str) -> str:
     return operation.partition("_")[2] or operation
 
 
-def _argument(parameter: str) -> str:
-    return "from_" if parameter == "from" else parameter
-
-
 def _camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
@@ -279,22 +266,10 @@ def _camel(name: str) -> str:
 def _formatted(text: str) -> str:
     """The source formatted by `ruff format`, with sorted imports."""
     ruff = Path(sys.executable).with_name("ruff")
-    for command in (
-        [
-            "check",
-            "--select",
-            "I,F401,UP028",
-            "--fix",
-            "--unsafe-fixes",
-            "--quiet",
-            "--stdin-filename",
-            "src/sankofa/client/x.py",
-            "-",
-        ],
-        ["format", "--quiet", "--stdin-filename", "src/sankofa/client/x.py", "-"],
-    ):
+    of_text = "--quiet", "--stdin-filename", str(FOLDER / "x.py"), "-"
+    for command in (("check", "--select", "I,F401", "--fix"), ("format",)):
         done = subprocess.run(  # noqa: S603  # our own ruff on our own text
-            [ruff, *command], input=text, capture_output=True, text=True, check=False, cwd=FOLDER.parents[2]
+            [ruff, *command, *of_text], input=text, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise ValueError(f"ruff {command[0]}: {done.stderr}")

@@ -113,15 +113,10 @@ def sbom(locked: list[Package]) -> dict[str, Any]:
     }
 
 
-def _licence_or_why_none(package: Package) -> str:
-    """The same on every machine, whatever else is installed there."""
-    elsewhere = _ELSEWHERE.get(package.name)
-    return package.licence if elsewhere is None else f"not installed: {elsewhere} only"
-
-
 def page(locked: list[Package]) -> str:
     """docs/explanation/licences.md."""
-    rows = [f"| {p.name} | {p.version} | {_licence_or_why_none(p)} |" for p in locked]
+    why_none = {name: f"not installed: {where} only" for name, where in _ELSEWHERE.items()}
+    rows = [f"| {p.name} | {p.version} | {why_none.get(p.name, p.licence)} |" for p in locked]
     return "\n".join(
         [
             "# Licences of what the service is installed with",
@@ -168,20 +163,14 @@ def _licence(name: str) -> str:
         declared: Any = importlib.metadata.metadata(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
-    fields = {name: str(text) for name, text in declared.json.items() if isinstance(text, str)}
-    if expression := fields.get("license_expression"):
-        return expression
-    short = fields.get("license", "").strip()
-    classes: list[str] = [
-        line.rpartition(" :: ")[2]
-        for line in declared.get_all("Classifier") or ()
-        if line.startswith("License ::")
-    ]
-    for text in (short, *classes):
-        spelled = _SPELLINGS.get(text, text)
-        if spelled in PERMISSIVE | WEAK_COPYLEFT:
-            return str(spelled)
-    return str(short.partition("\n")[0] or (classes[0] if classes else ""))
+    if expression := declared.get("License-Expression"):
+        return str(expression)
+    classifiers = [line.split(" :: ") for line in declared.get_all("Classifier", ())]
+    texts = [declared.get("License", "").strip()]
+    texts += [kinds[-1] for kinds in classifiers if kinds[0] == "License"]
+    spelled = [_SPELLINGS.get(text, text) for text in texts]
+    known = (text for text in spelled if text in PERMISSIVE | WEAK_COPYLEFT)
+    return next(known, "") or next((text.partition("\n")[0] for text in texts if text), "")
 
 
 def main(arguments: list[str]) -> int:

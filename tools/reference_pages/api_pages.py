@@ -54,7 +54,8 @@ def api_page() -> str:
 def problems_page() -> str:
     rows = []
     for problem in problems():
-        members = [code(name) for name in (*_sample(problem).members, *_headers(problem))]
+        sample = _sample(problem)
+        members = [code(name) for name in (*sample.members, *sample.headers)]
         where = _SURFACES.get(problem.__module__, "both")
         meaning = (problem.__doc__ or "").removeprefix(f"{problem.status}: ")
         rows.append((problem.status, code(problem.slug), problem.title, meaning, ", ".join(members), where))
@@ -64,7 +65,6 @@ def problems_page() -> str:
         " and `error` (the text of `detail`), `docs`, `request_id`. The path of `type` and `docs` is"
         " `/problems/` and the slug below; the service explains it there. Over MCP, the 400, 402, 404 and"
         " 429 of a tool call are tool errors with the same body as text; everything else is an HTTP answer.",
-        "" if _any_error(402) else "No operation answers 402 at present.",
         table(("status", "slug", "title", "meaning", "adds", "surface"), rows),
     )
 
@@ -96,28 +96,16 @@ def _operation(operation: Operation) -> Iterator[str]:
 
 
 def _parameter(operation: Operation, parameter: Parameter) -> tuple[str, ...]:
-    schema = parameter.kind.schema()
-    location = "path" if parameter.in_path else "query"
+    location = "path" if parameter.in_path else "query" if operation.path else "tool only"
     default = "required" if parameter.required else default_text(parameter.default)
     name = code(parameter.name)
-    tool_name = operation.tool_names.get(parameter.name)
-    if tool_name:
+    if tool_name := operation.tool_names.get(parameter.name):
         name += f" (tool: {code(tool_name)})"
-    return (
-        name,
-        "tool only" if not operation.path else location,
-        schema_text(schema),
-        default,
-        parameter.description,
-    )
+    return name, location, schema_text(parameter.kind.schema()), default, parameter.description
 
 
 def _request_line(operation: Operation) -> str:
     return code(f"GET {operation.path}") if operation.path else "tool only"
-
-
-def _any_error(status: int) -> bool:
-    return any(status in operation.statuses for operation in operations())
 
 
 def _open_paths() -> Iterator[tuple[str, str]]:
@@ -152,7 +140,3 @@ def _sample(problem: type[Problem]) -> Problem:
         if parameter.default is inspect.Parameter.empty
     }
     return problem(**placeholders)  # type: ignore[arg-type]  # each class has a signature of its own
-
-
-def _headers(problem: type[Problem]) -> list[str]:
-    return list(_sample(problem).headers)

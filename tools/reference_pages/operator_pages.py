@@ -46,7 +46,8 @@ def commands_page() -> str:
     ]
     for path, command in _commands("sankofa", command_line):
         parts += [f"## `{path}`", inspect.cleandoc(command.help or "")]
-        parts += [f"```text\n{' '.join((path, *_usage(command)))}\n```"]
+        usage = command.collect_usage_pieces(click.Context(command))
+        parts += [f"```text\n{' '.join((path, *usage))}\n```"]
         options = [p for p in command.params if isinstance(p, click.Option)]
         rows = [(code(", ".join(o.opts)), _accepted_values(o), _default(o), o.help or "") for o in options]
         parts += [table(("option", "takes", "default", "meaning"), rows)] if rows else []
@@ -62,11 +63,6 @@ def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Co
         for name in sorted(command.list_commands(context)):
             if (inner := command.get_command(context, name)) is not None:
                 yield from _commands(f"{path} {name}", inner)
-
-
-def _usage(command: click.Command) -> Iterator[str]:
-    context = click.Context(command)
-    yield from command.collect_usage_pieces(context)
 
 
 def _accepted_values(option: click.Option) -> str:
