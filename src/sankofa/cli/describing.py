@@ -28,7 +28,7 @@ from sankofa.replication.stores import open_fresh_store
 from sankofa.rest.openapi import describe
 from sankofa.settings import explain, load
 from sankofa.sources.registry import load_sources
-from sankofa.web.data import StatementTable, arrange, scaled, unit_beside
+from sankofa.web.data import StatementTable, arrange, for_reading, unit_beside
 from sankofa.web.languages import language
 
 
@@ -130,7 +130,9 @@ def _print(name: str, day: date, table: StatementTable) -> None:
     for item, cells in table.lines:
         line = [item.replace("_", " ")]
         for row in cells:
-            words = [] if row is None else [english.figure(scaled(row, table.scale)), unit_beside(row, table)]
+            words = []
+            if row is not None:
+                words = [english.figure(for_reading(row, table.scale)), unit_beside(row, table)]
             line.append(" ".join(filter(None, [*words, "restated" if row and row["restated"] else ""])))
         lines.append(line)
     click.echo(f"{title} ({unit})")

@@ -10,7 +10,7 @@ import msgspec
 
 from sankofa.model.countries import alpha3_of
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.web.visit import Result, Row, Visit
+from sankofa.web.visit import Row, Visit
 
 _TENDERS_SHOWN: Final = 10
 _SUPPLIERS_SHOWN: Final = 3
@@ -44,15 +44,11 @@ async def statement(
     visit: Visit, service_id: str, as_of: str, period_types: Sequence[str], kind: str
 ) -> tuple[list[Row], bool]:
     """One figure per line item and period, and whether the tier withholds some."""
-    rows: list[Row] = []
-    truncated = False
-    for period_type in period_types:
-        result = await visit.ask(
-            "get_statement", service_id=service_id, as_of=as_of, period_type=period_type, kind=kind
-        )
-        rows += result.rows
-        truncated = truncated or result.truncated
-    return rows, truncated
+    answers = [
+        await visit.ask("get_statement", service_id=service_id, as_of=as_of, period_type=one, kind=kind)
+        for one in period_types
+    ]
+    return [row for answer in answers for row in answer.rows], any(one.truncated for one in answers)
 
 
 async def full_years(
@@ -62,6 +58,14 @@ async def full_years(
     arguments = {"period_type": "FY", "line_items": [line_item], "as_of": as_of.isoformat()}
     result = await visit.ask("get_statement", shown=shown, drawn=True, service_id=service_id, **arguments)
     return [row for row in result.rows if row["value_reported"] is not None][::-1]
+
+
+def figure_address(visit: Visit, row: Row, as_of: date | None = None) -> str:
+    """The page of the vintages of a figure; on a past day, as seen from there."""
+    figure = {name: row[name] for name in ("line_item", "period_end", "period_start", "concept", "unit")}
+    if as_of is not None and as_of < visit.today:
+        figure["as_of"] = as_of.isoformat()
+    return visit.address(f"/company/{row['service_id']}/figure", **figure)
 
 
 async def has_figures(visit: Visit, service_id: str) -> bool:
@@ -105,10 +109,6 @@ async def dataset(visit: Visit, name: str, description: str, dates: Sequence[str
         ],
     }
     return {name: value for name, value in described.items() if value not in (None, [], [None])}
-
-
-async def vintages(visit: Visit, service_id: str, line_item: str) -> Result:
-    return await visit.ask("get_fundamentals", service_id=service_id, vintages="all", line_items=line_item)
 
 
 async def countries(visit: Visit, *, shown: bool = True) -> dict[str, dict[str, int]]:
@@ -267,37 +267,25 @@ class StatementTable(msgspec.Struct, frozen=True):
 
 
 def arrange(
-    rows: Iterable[Row], order: Sequence[str], cadence: str, *, truncated: bool = False
+    rows: Sequence[Row], order: Sequence[str], cadence: str, *, truncated: bool = False
 ) -> StatementTable:
-    """Put the rows of an answer into a table. If several rows fit a cell, the most frequent currency is used.
+    """Put the rows of an answer into a table, with the most frequent currency in its heading.
 
     The oldest period of a `truncated` answer is left out if less than half of it arrived.
     """
-    rows = list(rows)
+    cells = {(row["line_item"], (row["period_end"], row["period_type"])): row for row in rows}
     currencies = Counter(row["currency_reported"] for row in rows if row["currency_reported"])
     currency = currencies.most_common(1)[0][0] if currencies else None
-    cells: dict[tuple[str, tuple[str, str]], Row] = {}
-    for row in rows:
-        cell = row["line_item"], (row["period_end"], row["period_type"])
-        if cell not in cells or _weight(row, currency) > _weight(cells[cell], currency):
-            cells[cell] = row
     periods = sorted({period for _, period in cells}, reverse=True)[: _MOST_PERIODS[cadence]]
     counts = Counter(period for _, period in cells)
     if truncated and len(periods) > 1 and 2 * counts[periods[-1]] < counts[periods[0]]:
         periods.pop()
-    lines = []
-    for item in order:
-        line = [cells.get((item, period)) for period in periods]
-        if any(line):
-            lines.append((item, line))
+    lines = [(item, [cells.get((item, period)) for period in periods]) for item in order]
+    lines = [(item, line) for item, line in lines if any(line)]
     shown = [row for _, line in lines for row in line if row]
     return StatementTable(
         periods, lines, currency, _scale(shown), len(shown), sum(bool(row["restated"]) for row in shown)
     )
-
-
-def _weight(row: Row, currency: str | None) -> tuple[bool, str]:
-    return row["currency_reported"] == currency, row["available_at"]
 
 
 def _is_money(row: Row) -> bool:
@@ -329,10 +317,3 @@ def for_reading(row: Row, scale: int) -> Decimal | None:
     """The figure of a row as shown in its table, before rounding."""
     value = row["value_reported"]
     return None if value is None else Decimal(value) / (scale if _is_money(row) else 1)
-
-
-def scaled(row: Row, scale: int) -> Decimal | int | None:
-    value = row["value_reported"]
-    if value is None or not _is_money(row):
-        return value  # type: ignore[no-any-return]
-    return value // scale if isinstance(value, int) else value / scale

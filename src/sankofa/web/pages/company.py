@@ -2,7 +2,7 @@
 with its vintages; and the list of figures that replaced earlier ones.
 """
 
-from collections import defaultdict
+from collections import Counter
 from datetime import date
 from decimal import Decimal
 from statistics import median
@@ -20,18 +20,8 @@ from sankofa.web.languages import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-CADENCES: Final = ("year", "quarter", "half")
-_PERIOD_TYPES: Final = {
-    ("income", "year"): ("FY",),
-    ("income", "half"): ("H1", "H2"),
-    ("income", "quarter"): ("Q1", "Q2", "Q3", "Q4"),
-    ("balance", "year"): ("FY",),
-    ("balance", "half"): ("H1", "FY"),
-    ("balance", "quarter"): ("Q1", "H1", "9M", "FY"),
-    ("cash", "year"): ("FY",),
-    ("cash", "half"): ("H1", "FY"),
-    ("cash", "quarter"): ("Q1", "H1", "9M", "FY"),
-}
+_PERIOD_TYPES: Final = {"year": ("FY",), "quarter": ("Q1", "H1", "9M", "FY"), "half": ("H1", "FY")}
+_OF_INCOME: Final = {"year": ("FY",), "quarter": ("Q1", "Q2", "Q3", "Q4"), "half": ("H1", "H2")}
 _MOST_STOPS: Final = 12
 _MOST_PERIODS: Final = 20
 _TELLING: Final = ("revenue", "profit", "assets", "equity")
@@ -58,7 +48,14 @@ async def company(visit: Visit) -> View:
     context["facts"], facts = await _facts(visit, service_id, as_of)
     context["ranks"] = await _ranks(visit, entity, context["metrics"], as_of)
     context["country"] = entity["country"]
-    context["restatements"] = await _restatements(visit, service_id, as_of)
+    restated = await visit.ask(
+        "get_restatements",
+        shown=False,
+        service_id=service_id,
+        until=as_of.isoformat(),
+        limit=_RESTATEMENTS_SHOWN,
+    )
+    context["restatements"] = restated.rows
     facts.append(_statement_table(visit, context["table"]))
     if successor:
         successor = (await visit.ask("get_entity", service_id=successor, shown=False)).first
@@ -102,17 +99,17 @@ async def _publications(visit: Visit, service_id: str) -> list[_Publication]:
     """Every vintage of every figure; if the tier truncates the answer, only some line items, to go further
     back.
     """
-    arguments: dict[str, Any] = {"service_id": service_id, "vintages": "all"}
     rows: list[_Publication] = []
     for items in [[item] for item in _TELLING] if visit.call.grant.sample else [[]]:
-        rows += await visit.ask_fields("get_fundamentals", _Publication, **arguments, line_items=items)
+        arguments: dict[str, Any] = {"service_id": service_id, "vintages": "all", "line_items": items}
+        rows += await visit.ask_fields("get_fundamentals", _Publication, **arguments)
     return rows
 
 
 async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
     kind = visit.chosen("kind", STATEMENT_KINDS)
-    cadence = visit.chosen("period", CADENCES)
-    types = _PERIOD_TYPES[kind, cadence]
+    cadence = visit.chosen("period", tuple(_PERIOD_TYPES))
+    types = (_OF_INCOME if kind == "income" else _PERIOD_TYPES)[cadence]
     rows, truncated = await data.statement(visit, service_id, as_of.isoformat(), types, kind)
     table = arrange(rows, LINE_ITEMS, cadence, truncated=truncated)
     other: list[Row] = []
@@ -131,24 +128,21 @@ async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, A
         "truncated": truncated,
         "for_reading": for_reading,
         "unit_beside": unit_beside,
-        "figure_address": _figure_address,
+        "figure_address": data.figure_address,
     }
 
 
 def _side_by_side(table: StatementTable, other: StatementTable) -> dict[str, Any]:
     """The newest periods of two tables, each with its figures on both days."""
     periods = sorted({*table.periods, *other.periods}, reverse=True)[:_MOST_BESIDE]
-    cells: list[dict[tuple[str, tuple[str, str]], Row | None]] = [
-        {
-            (item, period): row
-            for item, line in one.lines
-            for period, row in zip(one.periods, line, strict=True)
-        }
+    then, beside = (
+        {item: dict(zip(one.periods, line, strict=True)) for item, line in one.lines}
         for one in (table, other)
-    ]
+    )
     lines = []
     for item in LINE_ITEMS:
-        pairs = [(cells[0].get((item, period)), cells[1].get((item, period))) for period in periods]
+        own, others = then.get(item, {}), beside.get(item, {})
+        pairs = [(own.get(period), others.get(period)) for period in periods]
         if any(first or second for first, second in pairs):
             lines.append((item, pairs))
     return {"periods": periods, "lines": lines}
@@ -189,10 +183,15 @@ async def _ranks(visit: Visit, entity: Row, known: list[dict[str, Any]], as_of: 
     for metric in _RANKED:
         if metric not in own or not entity["country"]:
             continue
-        arguments: dict[str, Any] = {"metric": metric, "country": entity["country"]}
-        arguments["as_of"] = as_of.isoformat()
-        arguments["basis"] = "as_known" if as_of < visit.today else ""
-        peers = await visit.ask("get_screen", shown=False, drawn=False, **arguments)
+        basis = "as_known" if as_of < visit.today else ""
+        peers = await visit.ask(
+            "get_screen",
+            shown=False,
+            metric=metric,
+            country=entity["country"],
+            as_of=as_of.isoformat(),
+            basis=basis,
+        )
         rank = next((row["rank"] for row in peers.rows if row["service_id"] == entity["service_id"]), None)
         values = [row["value"] for row in peers.rows if row["value"] is not None]
         whole = {"of": len(values), "median": median(values)} if values and not peers.truncated else {}
@@ -200,47 +199,23 @@ async def _ranks(visit: Visit, entity: Row, known: list[dict[str, Any]], as_of: 
     return ranks
 
 
-async def _restatements(visit: Visit, service_id: str, as_of: date) -> list[Row]:
-    arguments: dict[str, Any] = {
-        "service_id": service_id,
-        "until": as_of.isoformat(),
-        "limit": _RESTATEMENTS_SHOWN,
-    }
-    return (await visit.ask("get_restatements", shown=False, **arguments)).rows
-
-
 async def _metrics(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
     """The metrics on a day. For a past day they are computed from the figures known then."""
     is_past = as_of < visit.today
-    arguments = {"service_id": service_id, "as_of": as_of.isoformat(), "basis": "as_known" if is_past else ""}
-    known = await visit.ask("get_metrics", shown=True, drawn=False, **arguments)
+    basis = "as_known" if is_past else ""
+    known = await visit.ask("get_metrics", service_id=service_id, as_of=as_of.isoformat(), basis=basis)
     omitted = {name: count for name, count in known.members["omitted"].items() if count}
-    return {"metrics": _with_definitions(known.rows), "omitted": omitted, "is_past": is_past}
-
-
-def _figure_address(visit: Visit, row: Row, as_of: date) -> str:
-    return visit.address(
-        f"/company/{row['service_id']}/figure",
-        line_item=row["line_item"],
-        period_end=row["period_end"],
-        period_start=row["period_start"],
-        concept=row["concept"],
-        unit=row["unit"],
-        as_of=as_of.isoformat() if as_of < visit.today else "",
-    )
-
-
-def _with_definitions(rows: list[Row]) -> list[dict[str, Any]]:
-    known = {metric.slug: metric for metric in metrics()}
-    return [
+    definitions = {metric.slug: metric for metric in metrics()}
+    rows = [
         {
             **row,
-            "summary": known[row["metric"]].summary,
-            "formula": known[row["metric"]].explanation,
+            "summary": definitions[row["metric"]].summary,
+            "formula": definitions[row["metric"]].explanation,
             "inputs": [{**figure, "line_item": _served_as(figure)} for figure in row["inputs"]],
         }
-        for row in rows
+        for row in known.rows
     ]
+    return {"metrics": rows, "omitted": omitted, "is_past": is_past}
 
 
 def _served_as(figure: Row) -> str:
@@ -253,14 +228,11 @@ def _served_as(figure: Row) -> str:
 
 def _heat(visit: Visit, rows: list[_Publication]) -> Chart:
     """A heat map of everything known of this issuer: periods against days of publication."""
-    counts: dict[tuple[date, date], list[int]] = defaultdict(lambda: [0, 0])
-    for row in rows:
-        cell = counts[row.period_end, row.available_at]
-        cell[0] += 1
-        cell[1] += row.vintage > 1
-    cells = {key: (count, restated) for key, (count, restated) in counts.items()}
-    latest = sorted({period for period, _ in cells}, reverse=True)[:_MOST_PERIODS]
-    cells = {key: value for key, value in cells.items() if key[0] >= latest[-1]}
+    latest = sorted({row.period_end for row in rows}, reverse=True)[:_MOST_PERIODS]
+    rows = [row for row in rows if row.period_end >= latest[-1]]
+    figures = Counter((row.period_end, row.available_at) for row in rows)
+    restated = Counter((row.period_end, row.available_at) for row in rows if row.vintage > 1)
+    cells = {key: (count, restated[key]) for key, count in figures.items()}
     text = visit.language.text
 
     def words(period: date, day: date, count: int, restated: int) -> str:
@@ -313,7 +285,7 @@ async def figure(visit: Visit) -> View:
     if not item:
         raise InvalidParameter("line_item", "required")
     as_of = visit.day()
-    every = (await data.vintages(visit, service_id, item)).rows
+    every = (await visit.ask("get_fundamentals", service_id=service_id, vintages="all", line_items=item)).rows
     newest = await _chosen(visit, service_id, item, every)
     rows = [row for row in every if all(row[name] == newest[name] for name in _IDENTITY)]
     rows.sort(key=lambda row: row["vintage"])

@@ -27,8 +27,8 @@ from sankofa.web.pages.home import countries_map
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-_NUMBER: Final = re.compile(r'"(\w+)";(?:q|r)=(\d+)')
-_RESET: Final = re.compile(r'"(\w+)";r=\d+;t=(\d+)')
+_LIMIT: Final = re.compile(r'"(\w+)";q=(\d+)')
+_LEFT: Final = re.compile(r'"(\w+)";r=(\d+);t=(\d+)')
 
 
 @page("/sources")
@@ -55,9 +55,8 @@ async def coverage(visit: Visit) -> View:
     rows = await data.coverage(visit, visit.given("country"))
     every = await data.countries(visit, shown=False)
     number = visit.page_number(1000)
-    shown = rows[number * _COVERAGE_SHOWN :][:_COVERAGE_SHOWN]
     context = {
-        "rows": shown,
+        "rows": rows[number * _COVERAGE_SHOWN :][:_COVERAGE_SHOWN],
         "next_page": number + 2 if len(rows) > (number + 1) * _COVERAGE_SHOWN else None,
         "countries": sorted(every, key=visit.language.country),
     }
@@ -92,14 +91,12 @@ async def status(visit: Visit) -> View:
 async def key(visit: Visit) -> View:
     """The visitor's key: its limits and its usage."""
     grant, usage = visit.call.grant, visit.usage
-    limits = {name: int(count) for name, count in _NUMBER.findall(usage.policy)} if usage else {}
     state = dict(usage.headers).get(b"ratelimit", b"").decode() if usage else ""
-    left = {name: int(count) for name, count in _NUMBER.findall(state)}
-    resets = {name: int(seconds) for name, seconds in _RESET.findall(state)}
-    windows = [
-        {"name": name, "limit": limit, "used": limit - left.get(name, 0), "seconds": resets.get(name, 0)}
-        for name, limit in limits.items()
-    ]
+    left = {name: (int(count), int(seconds)) for name, count, seconds in _LEFT.findall(state)}
+    windows = []
+    for name, most in _LIMIT.findall(usage.policy) if usage else ():
+        count, seconds = left.get(name, (0, 0))
+        windows.append({"name": name, "limit": int(most), "used": int(most) - count, "seconds": seconds})
     return View("key.html", visit.language.text("Your key"), {"grant": grant, "windows": windows})
 
 
@@ -182,23 +179,17 @@ async def endpoint(visit: Visit) -> View:
     if operation is None:
         raise NotFound("There is no such endpoint.")
     context: dict[str, Any] = {"groups": list(groups()), "current": "api", "words": ""}
-    examples = {
-        name: (one.kind.schema().get("examples") or [""])[0] for name, one in operation.parameters.items()
-    }
+    found: dict[str, str] = {}
     with suppress(Problem):
-        examples |= await _examples(visit)
-    example_of = {
-        name: examples[name]
+        found = await _examples(visit)
+    given = {
+        name: found.get(name) or (one.kind.schema().get("examples") or [""])[0]
         for name, one in operation.parameters.items()
         if one.required or one.in_path or name in _ONE_OF_SEVERAL
     }
-    path = operation.path
-    for name in operation.parameters.keys() - operation.query.keys():
-        path = path.replace(f"{{{name}}}", example_of[name])
-    context |= {"e": operation, "fields": _fields(operation), "given": example_of}
-    context["call"] = _address(
-        path, {name: example_of[name] for name in operation.query if name in example_of}
-    )
+    path = operation.path.format_map(given)
+    query = {name: given[name] for name in operation.query if name in given}
+    context |= {"e": operation, "fields": _fields(operation), "given": given, "call": _address(path, query)}
     return View("endpoint.html", operation.path, context)
 
 
@@ -287,8 +278,8 @@ async def editions(visit: Visit) -> View:
             "current": name == listed.current,
             "built": last_capture(name).isoformat(),
             "before": before,
+            "counts": await _rows_by_kind(visit, name),
         }
-        | {"counts": await _rows_by_kind(visit, name)}
         for name, before in zip(listed.editions, [*listed.editions[1:], None], strict=True)
     ]
     context: dict[str, Any] = {
@@ -358,9 +349,7 @@ async def _compare(visit: Visit, context: dict[str, Any]) -> None:
     kinds = sorted({*before, *after})
     context["compared"] = {kind: (before.get(kind, 0), after.get(kind, 0)) for kind in kinds}
     try:
-        result = await visit.ask(
-            "get_changes", since=since, dataset=visit.given("dataset"), cursor=visit.given("cursor")
-        )
+        result = await visit.ask("get_changes", **visit.passed_on("since", "dataset", "cursor"))
     except UpgradeRequired:
         context["upgrade"] = True
         return
@@ -388,16 +377,9 @@ def _shown_at(visit: Visit, row: Row) -> str | None:
     if row.get("ocid"):
         return visit.address(f"/tender/{row['country']}/{row['ocid']}")
     if row.get("line_item"):
-        figure = {name: row[name] for name in ("line_item", "period_end", "period_start", "concept", "unit")}
-        return visit.address(f"/company/{row['service_id']}/figure", **figure)
-    for name, path in (
-        ("service_id", "/company/"),
-        ("series", "/macro/series/"),
-        ("indicator", "/macro/indicator/"),
-    ):
-        if row.get(name):
-            return visit.address(path + row[name])
-    return None
+        return data.figure_address(visit, row)
+    paths = {"service_id": "/company/", "series": "/macro/series/", "indicator": "/macro/indicator/"}
+    return next((visit.address(path + row[name]) for name, path in paths.items() if row.get(name)), None)
 
 
 async def _rows_by_kind(visit: Visit, edition_id: str) -> dict[str, int] | None:
