@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -80,14 +80,11 @@ def documents() -> Mapping[str, Document]:
             relative = file.relative_to(folder).as_posix()
             name = _name(relative)
             pages[name] = _document(name, relative, file.read_text(encoding="utf-8"))
-    for metric in metrics():
-        name = f"methodology/{metric.methodology_ref}"
-        pages[name] = _document(name, f"docs/{name}.md", methodology(metric))
-    for panel in panels().values():
-        name = f"methodology/{panel.methodology_ref}"
-        pages[name] = _document(name, f"docs/{name}.md", panel_methodology(panel))
-    name = f"methodology/{CROSS_RATES}"
-    pages[name] = _document(name, f"docs/{name}.md", cross_rates_methodology())
+    methods = {metric.methodology_ref: methodology(metric) for metric in metrics()}
+    methods |= {panel.methodology_ref: panel_methodology(panel) for panel in panels().values()}
+    for reference, text in {**methods, CROSS_RATES: cross_rates_methodology()}.items():
+        name = f"methodology/{reference}"
+        pages[name] = _document(name, f"docs/{name}.md", text)
     return {name: _linked(document, pages) for name, document in pages.items()}
 
 
@@ -264,16 +261,18 @@ def _readdress(token: "Token", relative: str) -> None:
             token.attrs[attribute] = "/docs"
 
 
-def groups() -> Iterator[tuple[str, list[Document]]]:
-    """The pages in the order of the contents: the four parts of docs/README.md, methods and decisions."""
-    every = documents()
+_GROUPS: Final = {
+    "Tutorial": ("tutorial", "readme"),
+    "How-to guides": ("how-to/", "contributing", "security"),
+    "Reference": ("reference/", "contract", "changelog"),
+    "Explanation": ("explanation/",),
+    "Methods": ("methodology/",),
+    "Decisions": ("decisions/",),
+}
+"""The beginnings of names in each part of the contents."""
 
-    def under(*prefixes: str) -> list[Document]:
-        return [document for name, document in every.items() if name.startswith(prefixes)]
 
-    yield "Tutorial", under("tutorial", "readme")
-    yield "How-to guides", under("how-to/", "contributing", "security")
-    yield "Reference", under("reference/", "contract", "changelog")
-    yield "Explanation", under("explanation/")
-    yield "Methods", under("methodology/")
-    yield "Decisions", under("decisions/")
+def groups() -> list[tuple[str, list[Document]]]:
+    """The pages in the order of the contents."""
+    every = documents().items()
+    return [(title, [one for name, one in every if name.startswith(own)]) for title, own in _GROUPS.items()]

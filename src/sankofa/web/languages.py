@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -62,16 +61,16 @@ def _catalogue(code: str) -> Mapping[str, str]:
     }
 
 
-@dataclass(frozen=True)
 class Language:
     """One language: its messages, and how it writes figures and days."""
 
-    code: str
-    direction: str
-    _group: str
-    _point: str
-    _messages: Mapping[str, str]
-    _locale: Locale
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self.direction = "rtl" if code in _RIGHT_TO_LEFT else "ltr"
+        self._messages = _catalogue(code)
+        self._locale = Locale.parse(code)
+        symbols = self._locale.number_symbols.get("latn", self._locale.number_symbols)
+        self._group, self._point = symbols["group"], symbols["decimal"]
 
     def text(self, message: str, /, **values: object) -> str:
         """The message in this language, or English if the catalogue has none."""
@@ -82,9 +81,7 @@ class Language:
         """Every digit of a figure, grouped."""
         if value is None:
             return _NOTHING
-        exact = value if isinstance(value, int) else Decimal(str(value))
-        plain = f"{exact:,}" if isinstance(exact, int) else f"{exact:,f}"
-        return self._localised(plain)
+        return self._localised(f"{value:,}" if isinstance(value, int) else f"{Decimal(str(value)):,f}")
 
     def reading(self, value: Decimal | int | float | None) -> str:
         """A figure rounded for reading: whole from a hundred on, else at most three digits."""
@@ -147,7 +144,9 @@ class Language:
         return _NOTHING if day is None else _written_day(self._locale, day)
 
     def instant(self, instant: str) -> str:
-        return _written_instant(self._locale, instant)
+        moment = datetime.fromisoformat(instant.replace("Z", "+00:00"))
+        written = format_datetime(moment, "medium", locale=self._locale)
+        return written.replace(_RIGHT_TO_LEFT_MARK, "") + " UTC"
 
     def country(self, code: str | None) -> str:
         """The country's name in this language, or its code if it has none."""
@@ -196,26 +195,8 @@ def _written_day(locale: Locale, day: date) -> str:
     return format_date(day, "medium", locale).replace(_RIGHT_TO_LEFT_MARK, "")
 
 
-@lru_cache(maxsize=4096)
-def _written_instant(locale: Locale, instant: str) -> str:
-    moment = datetime.fromisoformat(instant.replace("Z", "+00:00"))
-    written = format_datetime(moment, "medium", locale=locale)
-    return written.replace(_RIGHT_TO_LEFT_MARK, "") + " UTC"
-
-
-@cache
-def language(code: str) -> Language:
-    """The language of a code of LANGUAGES."""
-    locale = Locale.parse(code)
-    symbols = locale.number_symbols.get("latn", locale.number_symbols)
-    return Language(
-        code=code,
-        direction="rtl" if code in _RIGHT_TO_LEFT else "ltr",
-        _group=symbols["group"],
-        _point=symbols["decimal"],
-        _messages=_catalogue(code),
-        _locale=locale,
-    )
+language: Final = cache(Language)
+"""The language of a code of LANGUAGES."""
 
 
 @lru_cache(maxsize=512)

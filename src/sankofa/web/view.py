@@ -119,6 +119,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 _PACKAGE: Final = files("sankofa.web")
+_STATIC: Final = _PACKAGE.joinpath("static")
 MEDIA_TYPES: Final = {
     "css": b"text/css; charset=utf-8",
     "js": b"text/javascript; charset=utf-8",
@@ -130,30 +131,26 @@ _INNER_ADDRESS: Final = re.compile(r'\b(href|src|action|data-svg)="/(?!/|assets/
 
 
 @cache
-def assets() -> dict[str, tuple[bytes, bytes]]:
-    """Our stylesheet, script and icon by path: media type and content. The path changes with the content."""
-    by_path: dict[str, tuple[bytes, bytes]] = {}
-    for file in _PACKAGE.joinpath("static").iterdir():
-        content = file.read_bytes()
-        name, _, kind = file.name.rpartition(".")
-        digest = hashlib.sha256(content).hexdigest()[:10]
-        by_path[f"{ASSETS}{name}.{digest}.{kind}"] = MEDIA_TYPES[kind], content
-    return by_path
+def asset(name: str) -> str:
+    """The path of one of our files by its name; it changes with the content."""
+    stem, _, kind = name.rpartition(".")
+    digest = hashlib.sha256(_STATIC.joinpath(name).read_bytes()).hexdigest()[:10]
+    return f"{ASSETS}{stem}.{digest}.{kind}"
 
 
 @cache
-def asset(name: str) -> str:
-    """The path of one of our files by its name."""
-    stem, _, kind = name.rpartition(".")
-    beginning = f"{ASSETS}{stem}."
-    return next(path for path in assets() if path.startswith(beginning) and path.endswith(f".{kind}"))
+def assets() -> dict[str, tuple[bytes, bytes]]:
+    """Our stylesheet, script and icon by path: media type and content."""
+    return {
+        asset(file.name): (MEDIA_TYPES[file.name.rpartition(".")[2]], file.read_bytes())
+        for file in _STATIC.iterdir()
+    }
 
 
 @cache
 def stylesheet() -> Markup:
     """Our stylesheet, for inclusion in a page, so that a first visit needs no second request."""
-    _, content = assets()[asset("style.css")]
-    return Markup(content.decode())  # nosec B704  # noqa: S704 - ours
+    return Markup(_STATIC.joinpath("style.css").read_text("utf-8"))  # nosec B704  # noqa: S704 - ours
 
 
 def stylesheet_digest() -> str:
@@ -194,33 +191,33 @@ def _data_block(value: Any) -> Markup:
 
 def write_page(view: View, visit: Visit, part: str | None = None) -> str:
     """The page as HTML, or only one `part` of it."""
-    template = f"{view.template.removesuffix('.html')}.{part}.html" if part else view.template
-    return inside(_environment().get_template(template).render(**_context(view, visit)), visit.prefix)
+    name = f"{view.template.removesuffix('.html')}.{part}.html" if part else view.template
+    language, settings = visit.language, visit.site.settings
+    html = (
+        _environment()
+        .get_template(name)
+        .render(
+            **view.context,
+            _=language.text,
+            fmt=language,
+            label=partial(label, language),
+            metric_value=partial(metric_value, language),
+            visit=visit,
+            title=view.title,
+            origin=partial(original, visit.sites, visit.filers),
+            charts={chart.name: chart for chart in view.charts},
+            base_url=visit.base_url,
+            upgrade_url=_configured(settings.upgrade_url),
+            shown_key=settings.sandbox_key if visit.sandbox and settings.sandbox_key else "YOUR_KEY",
+            path=visit.request.path,
+        )
+    )
+    return inside(html, visit.prefix)
 
 
 def inside(html: str, prefix: str) -> str:
     """A page whose links stay in a locked view, except those to our own files."""
     return _INNER_ADDRESS.sub(rf'\1="{prefix}/', html) if prefix else html
-
-
-def _context(view: View, visit: Visit) -> dict[str, Any]:
-    language: Language = visit.language
-    settings = visit.site.settings
-    return {
-        **view.context,
-        "_": language.text,
-        "fmt": language,
-        "label": partial(label, language),
-        "metric_value": partial(metric_value, language),
-        "visit": visit,
-        "title": view.title,
-        "origin": partial(original, visit.sites, visit.filers),
-        "charts": {chart.name: chart for chart in view.charts},
-        "base_url": visit.base_url,
-        "upgrade_url": _configured(settings.upgrade_url),
-        "shown_key": settings.sandbox_key if visit.sandbox and settings.sandbox_key else "YOUR_KEY",
-        "path": visit.request.path,
-    }
 
 
 def _configured(upgrade_url: str) -> str:
@@ -240,16 +237,19 @@ def write_problem(
     language: Language, request: PageRequest | None, problem: Problem, request_id: str, upgrade_url: str
 ) -> str:
     """An error page; needs no store and no edition."""
-    template = _environment().get_template("problem.html")
-    return template.render(
-        problem=problem,
-        title=language.text(problem.title),
-        own_key=bool(request and request.api_key),
-        request_id=request_id,
-        _=language.text,
-        fmt=language,
-        visit=None,
-        upgrade_url=_configured(upgrade_url),
-        path=request.path if request else "/",
-        address_in={code: _address_in(code, request) for code in LANGUAGES},
+    return (
+        _environment()
+        .get_template("problem.html")
+        .render(
+            problem=problem,
+            title=language.text(problem.title),
+            own_key=bool(request and request.api_key),
+            request_id=request_id,
+            _=language.text,
+            fmt=language,
+            visit=None,
+            upgrade_url=_configured(upgrade_url),
+            path=request.path if request else "/",
+            address_in={code: _address_in(code, request) for code in LANGUAGES},
+        )
     )

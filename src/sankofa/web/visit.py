@@ -23,7 +23,7 @@ from sankofa.model.limits import limit
 from sankofa.model.provenance import source_of_ref
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call, Operation
-from sankofa.operations.locked import AT, as_text, ask, decode_answer, explained, operation_named
+from sankofa.operations.locked import AT, as_text, ask, ask_rows, decode_answer, explained, operation_named
 from sankofa.operations.parameter_types import Day
 from sankofa.operations.service import Service, check_request
 from sankofa.web.languages import LANGUAGES, language, preferred
@@ -121,14 +121,6 @@ T = TypeVar("T")
 _MOST_ROWS: Final = limit("rows of a page", 100, "rows", "the page shows the first ones")
 _ALL: Final = 1 << 31
 _PAST_DAY: Final = Day(past=True)
-
-
-class _Identifier(msgspec.Struct):
-    scheme: str | None
-    id_value: str
-
-
-_identifiers = msgspec.json.Decoder(list[_Identifier]).decode
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -277,14 +269,14 @@ class Visit:
         call = self.call
         answer = await ask(call, name, texts)
         body = decode_answer(envelope(answer, call.edition, operation))
-        if shown and (api_call := _api_call(operation, texts, call.edition.id if call.pinned else None)):
+        if shown:
             detail = answer.absent.detail if answer.absent is not None else ""
-            self.calls.append(msgspec.structs.replace(api_call, absence=detail))
-        if (shown or drawn) and body["truncated"]:
-            self._note_cut(name, texts)
+            self._show_call(operation, texts, detail)
         rows = body.pop(operation.rows_under)
         self.note_filings(rows)
         if shown or drawn:
+            if body["truncated"]:
+                self._note_cut(name, texts)
             self.cited |= dict.fromkeys(
                 source_of_ref(row["source_ref"]) for row in rows if "source_ref" in row
             )
@@ -318,6 +310,23 @@ class Visit:
             self._note_cut(name, texts)
         return rows
 
+    def _show_call(self, operation: Operation, texts: Mapping[str, Any], absence: str) -> None:
+        """Put the REST call with the same answer on the page, if there is one; without line items if REST
+        cannot choose them."""
+        path = operation.path
+        query: dict[str, str] = {}
+        for name, text in texts.items():
+            if f"{{{name}}}" in path:
+                path = path.replace(f"{{{name}}}", quote(text, safe=""))
+            elif name in operation.query:
+                query[name] = as_text(text)
+            elif name != "line_items":
+                return
+        if self.call.pinned:
+            query["edition"] = self.call.edition.id
+        if path:
+            self.calls.append(ApiCall(path, query, absence))
+
     def _note_cut(self, name: str, texts: Mapping[str, Any]) -> None:
         if self.call.grant.sample:
             self.cuts.append((name, texts))
@@ -347,9 +356,8 @@ class Visit:
         """
         numbers: dict[str, list[int]] = {}
         for service_id in set(self.filings.values()):
-            answer = await ask(self._uncut(), "get_crosswalk", {"service_id": service_id})
-            held = [row for rows in answer.selection.lists() for row in _identifiers(rows)]
-            numbers[service_id] = [int(one.id_value) for one in held if one.scheme == SEC_CIK]
+            rows = await ask_rows(self._uncut(), "get_crosswalk", {"service_id": service_id})
+            numbers[service_id] = [int(row["id_value"]) for row in rows if row["scheme"] == SEC_CIK]
         for filing, service_id in self.filings.items():
             if ciks := numbers[service_id]:
                 self.filers[filing] = next((cik for cik in ciks if cik == int(filing[:10])), ciks[0])
@@ -377,22 +385,6 @@ class Visit:
 
 
 _OF_ONE_ANSWER: Final = frozenset({"part", "chart", "format", "lang"})
-
-
-def _api_call(operation: Operation, texts: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
-    """The REST call with the same answer, or with more rows if it cannot choose line items; or None."""
-    path = operation.path
-    query: dict[str, str] = {}
-    for name, text in texts.items():
-        if f"{{{name}}}" in path:
-            path = path.replace(f"{{{name}}}", quote(text, safe=""))
-        elif name in operation.query:
-            query[name] = as_text(text)
-        elif name != "line_items":
-            return None
-    if pinned:
-        query["edition"] = pinned
-    return ApiCall(path, query) if path else None
 
 
 _ACCESSION: Final = re.compile(r"\d{10}-\d{2}-\d{6}", re.ASCII)
