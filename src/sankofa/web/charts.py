@@ -357,14 +357,11 @@ def small_line(
     values = kind((float(value) for _, value in beside or years), 14, height - 36)
     drawn = [(days(day), values(float(value))) for day, value in points]
     shown = [float(value) for _, value in beside or years]
+    dots = [dot(*at, "point", f"{year}: {value}", 3) for at, (year, value) in zip(drawn, years, strict=True)]
     parts = [
         line(6, height - 20, width - 6, height - 20, "axis"),
         path(drawn, "line main"),
-        *(
-            dot(*drawn[at], "point", f"{years[at][0]}: {years[at][1]}", 3)
-            for at in range(len(years))
-            if beside
-        ),
+        *(dots if beside else ()),
         dot(*drawn[-1], "dot", write(float(points[-1][1])), 3),
         text(6, 9, write(max(shown))),
         text(6, height - 24, write(min(shown))),
@@ -505,8 +502,8 @@ def heat_map(
     days = DayScale(min(first, periods[-1]), last, left, edge)
     most = max(count for count, _ in cells.values())
     parts = []
-    for day, label in days.ticks:
-        x = days(day)
+    for tick, label in days.ticks:
+        x = days(tick)
         parts += [line(x, TOP, x, height - BOTTOM, "grid"), text(x, height - 10, label, anchor="middle")]
     for number, period in enumerate(periods):
         y = TOP + number * row_height
@@ -563,14 +560,10 @@ def tile_map(name: str, title: str, tiles: Mapping[str, Tile], table: Table) -> 
         box = f'<rect class="{kind}" x="{x}" y="{y}" width="{edge}" height="{edge}" rx="6"/>'
         ink = "on-dark" if tile is not None and tile.level > 2 else "on-light"
         middle = f'x="{x + edge / 2:.0f}" y="{y + edge / 2 + 4:.0f}"'
-        word = f'<text class="code {ink}" {middle} text-anchor="middle">{code}</text>'
-        if tile is None:
-            parts.append(f"{box}{word}")
-        else:
-            parts.append(
-                f'<a href="{escape(tile.address)}"><title>{escape(f"{code}, {tile.words}")}</title>'
-                f"{box}{word}</a>"
-            )
-    columns, rows = len(_ROWS[0].split()), len(_ROWS)
-    size = columns * _SIZE - _GAP, rows * _SIZE - _GAP
+        drawn = f'{box}<text class="code {ink}" {middle} text-anchor="middle">{code}</text>'
+        if tile is not None:
+            title_of = f"<title>{escape(f'{code}, {tile.words}')}</title>"
+            drawn = f'<a href="{escape(tile.address)}">{title_of}{drawn}</a>'
+        parts.append(drawn)
+    size = len(_ROWS[0].split()) * _SIZE - _GAP, len(_ROWS) * _SIZE - _GAP
     return Chart(name, title, *size, "".join(parts), *table, role="group")

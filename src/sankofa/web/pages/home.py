@@ -45,13 +45,10 @@ async def home(visit: Visit) -> View:
     example = await revised_figure(visit)
     countries = await data.countries(visit, shown=False)
     visit.calls.clear()
-    charts = (countries_map(visit, countries),) + ((example["chart"],) if example else ())
+    charts = (countries_map(visit, countries), *([example["chart"]] if example else ()))
+    counts = [(words, sum(rows.get(kind, 0) for kind in kinds)) for words, kinds in data.COUNTED.items()]
     context: dict[str, Any] = {
-        "counts": ()
-        if visit.lock
-        else tuple(
-            (words, sum(rows.get(kind, 0) for kind in kinds)) for words, kinds in data.COUNTED.items()
-        ),
+        "counts": [] if visit.lock else counts,
         "built_from": manifest["built_from"],
         "example": example,
         "award": await large_award(visit),
@@ -155,6 +152,7 @@ async def _values(visit: Visit, series: str, day: date, of: str | None = None) -
 _ADDRESSES = {"organisation": "/company/", "series": "/macro/series/", "indicator": "/macro/indicator/"}
 
 _TENDER_WORDS = ("tender", "tenders", "contract", "contracts")
+"""Not searched in tenders, unless there are no other words."""
 
 
 @page("/search", "q", "country")
@@ -163,27 +161,18 @@ async def search(visit: Visit) -> View:
     words = visit.given("q").strip()
     context: dict[str, Any] = {"words": words, "found": [], "tenders": []}
     if words:
-        named_country = _country_called(visit, words)
-        context["place"] = (
-            named_country
-            if named_country and await data.coverage(visit, named_country, shown=False)
-            else None
-        )
+        named = _country_called(visit, words)
+        context["place"] = named if named and await data.coverage(visit, named, shown=False) else None
         result = await visit.ask("search", q=words, country=visit.given("country"))
         context["found"] = hits = [
             row | {"address": await _address(visit, row), "kind": await _kind(visit, row)}
             for row in result.rows
         ]
         context["kinds"] = sorted(dict.fromkeys(row["kind"] for row in hits), key="organisation".__eq__)
-        tenders = await data.search_tenders(visit, _of_tenders(words), visit.given("country"))
+        others = [word for word in words.split() if word.lower() not in _TENDER_WORDS]
+        tenders = await data.search_tenders(visit, " ".join(others) or words, visit.given("country"))
         context["tenders"] = [listed(visit, row) for row in tenders]
     return View("search.html", words or visit.language.text("Search"), context)
-
-
-def _of_tenders(words: str) -> str:
-    """The words to search in tenders, without the word "tender" itself if there are others."""
-    others = [word for word in words.split() if word.lower() not in _TENDER_WORDS]
-    return " ".join(others) or words
 
 
 async def _address(visit: Visit, row: Row) -> str:
@@ -231,30 +220,24 @@ async def country(visit: Visit) -> View:
     covered = await data.coverage(visit, code)
     charts, headlines = await _headlines(visit, code)
     series = await visit.ask("list_series", shown=False, country=code, q="USD")
+    rates = [row for row in series.rows if row["vintages"]][:_MOST_RATES]
+    for rate in rates:
+        newest = await visit.ask("get_macro", shown=False, series=rate["series"], limit="1")
+        rate["latest"] = newest.rows[0] if newest.rows else None
     tenders: list[Row] = []
     if any(row["sku"] == "AF-TENDER" for row in covered):
-        newest = await visit.ask("search_tenders", country=code)
-        tenders = [listed(visit, row) for row in newest.rows[:_MOST_TENDERS]]
+        tenders = (await visit.ask("search_tenders", country=code)).rows[:_MOST_TENDERS]
+    sources = (await visit.ask("get_sources", shown=False)).rows
     context: dict[str, Any] = {
         "country": code,
         "issuers": issuers.rows,
         "headlines": headlines,
-        "rates": [
-            await _rate(visit, row) for row in [row for row in series.rows if row["vintages"]][:_MOST_RATES]
-        ],
-        "tenders": tenders,
+        "rates": rates,
+        "tenders": [listed(visit, row) for row in tenders],
         "covered": covered,
-        "sources": {
-            row["source_id"]: row["title"] for row in (await visit.ask("get_sources", shown=False)).rows
-        },
+        "sources": {row["source_id"]: row["title"] for row in sources},
     }
     return View("country.html", visit.language.country(code), context, tuple(charts))
-
-
-async def _rate(visit: Visit, entry: Row) -> dict[str, Any]:
-    """A series of exchange rates with its newest value."""
-    newest = await visit.ask("get_macro", shown=False, drawn=False, series=entry["series"], limit="1")
-    return {**entry, "latest": newest.rows[0] if newest.rows else None}
 
 
 async def _headlines(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str, Any]]]:
@@ -294,21 +277,20 @@ async def compare(visit: Visit) -> View:
     measure = visit.chosen("measure", (*LINE_ITEMS, *HEADLINES))
     scale, as_of = visit.chosen("scale", SCALES), visit.day()
     read = _country if measure in HEADLINES else _company
-    subjects: list[Subject] = []
-    unknown = []
-    for name in filter(None, (visit.given(field).strip() for field in FIELDS)):
-        subject = await read(visit, name, measure, as_of)
-        if subject is None:
-            unknown.append(name)
-        else:
-            subjects.append(subject)
+    names = [name for name in (visit.given(field).strip() for field in FIELDS) if name]
+    found = [await read(visit, name, measure, as_of) for name in names]
+    subjects = [subject for subject in found if subject]
+    unknown = [name for name, subject in zip(names, found, strict=True) if not subject]
     indicators = {code: visit.language.text(words) for code, words in HEADLINES.items()}
     title = indicators.get(measure) or label(visit.language, measure)
     units = sorted({subject.unit for subject in subjects})
-    charts = _compared_charts(visit, subjects, title, scale, units)
     years = sorted({year for subject in subjects for year, _ in subject.years}, reverse=True)
+    table = [(year, [dict(subject.years).get(year) for subject in subjects]) for year in years]
+    charts = _compared_charts(visit, subjects, title, scale, units, table)
+    example = [] if names else (await visit.ask("list_issuers", shown=False)).rows
+    example.sort(key=lambda row: row["fact_count"], reverse=True)
     context: dict[str, Any] = {
-        "example": [] if subjects or unknown else await _largest(visit),
+        "example": example[:2],
         "measure": measure,
         "measure_name": title,
         "items": LINE_ITEMS,
@@ -319,15 +301,9 @@ async def compare(visit: Visit) -> View:
         "subjects": subjects,
         "unknown": unknown,
         "units": units,
-        "table": [(year, [dict(subject.years).get(year) for subject in subjects]) for year in years],
+        "table": table,
     }
     return View("compare.html", visit.language.text("Compare"), context, tuple(charts))
-
-
-async def _largest(visit: Visit) -> list[Row]:
-    """The two companies with most figures, as an example."""
-    issuers = (await visit.ask("list_issuers", shown=False)).rows
-    return sorted(issuers, key=lambda row: row["fact_count"], reverse=True)[:2]
 
 
 async def _company(visit: Visit, name: str, line_item: str, as_of: date) -> Subject | None:
@@ -388,7 +364,12 @@ def _country_called(visit: Visit, name: str) -> str | None:
 
 
 def _compared_charts(
-    visit: Visit, subjects: list[Subject], title: str, scale: str, units: list[str]
+    visit: Visit,
+    subjects: list[Subject],
+    title: str,
+    scale: str,
+    units: list[str],
+    years: list[tuple[int, list[Decimal | None]]],
 ) -> list[Chart]:
     """All lines in one chart if they share a unit or are indexed, and a small chart for each."""
     lines = [
@@ -398,9 +379,8 @@ def _compared_charts(
     if not subjects:
         return []
     is_one = len(units) == 1 or scale == "index"
-    years = sorted({year for subject in subjects for year, _ in subject.years})
     columns = ("year", *(subject.name for subject in subjects))
-    table = columns, [(year, *(dict(subject.years).get(year) for subject in subjects)) for year in years]
+    table = columns, [(year, *values) for year, values in reversed(years)]
     write = visit.language.short
     charts = []
     if is_one:

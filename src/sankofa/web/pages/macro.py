@@ -85,8 +85,7 @@ async def _values(
     visit: Visit, key: str, day: date, *, shown: bool = False, most: int = _MOST_VALUES, **span: Any
 ) -> list[Row]:
     arguments = {"series": key, "as_of": day.isoformat(), "limit": visit.most_rows(most), **span}
-    result = await visit.ask("get_macro", shown=shown, drawn=True, **arguments)
-    return result.rows
+    return (await visit.ask("get_macro", shown=shown, drawn=True, **arguments)).rows
 
 
 def _span(rows: list[Row]) -> dict[str, Any]:
@@ -95,11 +94,8 @@ def _span(rows: list[Row]) -> dict[str, Any]:
 
 def _one(rows: list[Row]) -> list[Row]:
     """The first of several columns that share a key, oldest value first."""
-    if not rows:
-        return []
-    same = [row for row in rows if row["country"] == rows[0]["country"]]
-    same = [row for row in same if row["frequency"] == rows[0]["frequency"]]
-    return same[::-1]
+    own = ("country", "frequency")
+    return [row for row in rows if all(row[name] == rows[0][name] for name in own)][::-1]
 
 
 def _points(rows: Sequence[Row]) -> list[tuple[date, Decimal]]:
@@ -140,12 +136,7 @@ def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Ch
     text, written = visit.language.text, visit.language.day(as_of)
     known = {row["date"]: row for row in then}
     table = [
-        (
-            row["date"],
-            known[row["date"]]["value"] if row["date"] in known else None,
-            row["value"],
-            row["vintage"],
-        )
+        (row["date"], known.get(row["date"], {}).get("value"), row["value"], row["vintage"])
         for row in reversed(today)
     ]
     title = text("As known on %(day)s", day=written)
@@ -289,11 +280,9 @@ async def _of_country(visit: Visit, country: str) -> list[Row]:
         limit = visit.most_rows(_MOST_AT_ONCE)
         return (await visit.ask("list_series", country=country, limit=limit)).rows
     by_key: dict[tuple[str, str], Row] = {}
-    for number, word in enumerate(word for words in _SUBJECTS.values() for word in words[:4]):
+    for number, word in enumerate([*(word for words in _SUBJECTS.values() for word in words[:4]), ""]):
         result = await visit.ask("list_series", shown=number == 0, country=country, q=word)
         by_key |= {(row["series"], row["frequency"]): row for row in result.rows}
-    rest = await visit.ask("list_series", shown=False, country=country)
-    by_key |= {(row["series"], row["frequency"]): row for row in rest.rows}
     return [by_key[key] for key in sorted(by_key)]
 
 
@@ -301,17 +290,11 @@ def _by_subject(rows: Iterable[Row]) -> dict[str, list[Row]]:
     subjects: dict[str, list[Row]] = {subject: [] for subject in (*_SUBJECTS, _OTHERS)}
     for row in rows:
         if not row["series"].startswith("FX."):
-            subjects[_subject(row)].append(row)
+            # the heading whose word comes first in the name; World Bank codes do not give one
+            name = (row["name"] or row["series"]).lower()
+            found = [(name.find(word), own) for own, words in _SUBJECTS.items() for word in words]
+            subjects[min((one for one in found if one[0] >= 0), default=(0, _OTHERS))[1]].append(row)
     return {subject: some for subject, some in subjects.items() if some}
-
-
-def _subject(row: Row) -> str:
-    """The heading whose word comes first in a name; World Bank codes do not give one."""
-    name = (row["name"] or row["series"]).lower()
-    positions = [
-        (name.find(word), subject) for subject, words in _SUBJECTS.items() for word in words if word in name
-    ]
-    return min(positions)[1] if positions else _OTHERS
 
 
 def _entries(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -319,8 +302,7 @@ def _entries(rows: Iterable[Row]) -> list[dict[str, Any]]:
     entries: dict[tuple[str, str | None, str], dict[str, Any]] = {}
     for row in rows:
         name = row["name"] or row["series"]
-        frequency = row["frequency"]
-        entry = entries.setdefault((name, row["country"], frequency), {"name": name, "row": row})
+        entry = entries.setdefault((name, row["country"], row["frequency"]), {"name": name, "row": row})
         entry["series" if row["vintages"] else "indicator"] = row
         if row["vintages"]:
             entry["row"] = row

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -37,14 +36,13 @@ async def operator(visit: Visit) -> View:
     visit.refuse_lock()
     service, settings = visit.service, visit.service.settings
     sources = (await visit.ask("get_sources", shown=False)).rows
-    disk = await asyncio.to_thread(_disk, settings.home)
     jobs = Jobs(settings.home)
     context: dict[str, Any] = {
         "sources": await asyncio.to_thread(_sources, settings, sources),
         "rejects": await asyncio.to_thread(_rejects, settings.home / "rejects"),
         "keys": await _keys(service),
         "editions": await asyncio.to_thread(_editions, service.datastore),
-        "disk": disk,
+        "disk": await asyncio.to_thread(_disk, settings.home),
         "checks": await service.probe(),
         "home": str(settings.home.absolute()),
         "log": await asyncio.to_thread(jobs.lines),
@@ -81,19 +79,14 @@ def _rejects(folder: Path) -> list[tuple[str, str, int, str]]:
     for file in files[:_MOST_REJECTS]:
         reasons: Counter[str] = Counter()
         first: dict[str, str] = {}
-        for reject in _lines(file):
-            reasons[reject.reason] += reject.count
-            first.setdefault(reject.reason, f"{reject.file} {reject.position}".strip())
+        with file.open("rb") as lines:
+            for line in lines:
+                with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                    reject = msgspec.json.decode(line, type=_Reject)
+                    reasons[reject.reason] += reject.count
+                    first.setdefault(reject.reason, f"{reject.file} {reject.position}".strip())
         listed += [(file.name, reason, count, first[reason]) for reason, count in reasons.most_common(3)]
     return listed
-
-
-def _lines(file: Path) -> Iterator[_Reject]:
-    decode = msgspec.json.Decoder(_Reject).decode
-    with file.open("rb") as stream:
-        for line in stream:
-            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-                yield decode(line)
 
 
 async def _keys(service: Service) -> list[tuple[KeyRecord, int | None, int | None, date | None]]:

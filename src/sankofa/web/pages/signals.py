@@ -49,13 +49,12 @@ async def signal(visit: Visit) -> View:
     panel = panels().get(key)
     if panel is None:
         raise NotFound(f"No signal panel {key}.")
-    if key == _BY_COUNTRY:
-        country, limit = visit.given("country"), visit.limit()
-        result = await visit.ask("get_procurement_demand", country=country, limit=limit)
-    else:
-        result = await visit.ask("get_signal", signal_key=key, limit=visit.limit())
-    fields = [name for name in panel.row.__struct_fields__ if name not in (*NOT_SHOWN, *_LAST)]
-    names = [*fields, *_LAST]
+    by_country = key == _BY_COUNTRY
+    name = "get_procurement_demand" if by_country else "get_signal"
+    arguments = visit.passed_on("country") if by_country else {"signal_key": key}
+    result = await visit.ask(name, **arguments, limit=visit.limit())
+    names = [name for name in panel.row.__struct_fields__ if name not in (*NOT_SHOWN, *_LAST)]
+    names += _LAST
     measured = _measured(result.rows, names)
     first = next((name for name in (*_FIRST_CHOSEN, *measured) if name in measured), "")
     column = visit.given("column", first)
@@ -72,7 +71,7 @@ async def signal(visit: Visit) -> View:
         "column": column,
         "rows": result.rows[: len(result.rows) if visit.given("limit") else _MOST_LISTED],
         "count": len(result.rows),
-        "countries": await data.tender_countries(visit) if key == _BY_COUNTRY else (),
+        "countries": await data.tender_countries(visit) if by_country else (),
         "measure": partial(measure, visit.language),
         "days": _DAYS,
     }
@@ -83,16 +82,8 @@ async def signal(visit: Visit) -> View:
 
 def _measured(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     """The columns that are measures: numbers other than years."""
-    measured = []
-    for name in names:
-        values = [row[name] for row in rows if row[name] is not None]
-        if name != "year" and values and all(_is_number(value) for value in values):
-            measured.append(name)
-    return measured
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | Decimal | float) and not isinstance(value, bool)
+    kinds = {name: {type(row[name]) for row in rows if row[name] is not None} for name in names}
+    return [name for name, own in kinds.items() if name != "year" and own and own <= {int, Decimal, float}]
 
 
 def _chart(visit: Visit, title: str, rows: Sequence[Row], column: str, table: Table) -> Chart:
@@ -149,8 +140,9 @@ async def screen(visit: Visit) -> View:
         "omitted": _counts(now),
         "omitted_then": _counts(then) if then else {},
         "unit": now.rows[0]["unit"] if now.rows else "ratio",
-        "left": _left(now, then) if then else [],
     }
+    here = {row["service_id"] for row in rows}
+    context["left"] = [row for row in then.rows if row["service_id"] not in here] if then else []
     charts = (_ranking_chart(visit, slug, rows),) if rows else ()
     return View("screen.html", visit.language.text("Screen"), context, charts)
 
@@ -201,9 +193,3 @@ def _ranking_chart(visit: Visit, slug: str, rows: list[dict[str, Any]]) -> Chart
         partial(metric_value, visit.language, slug),
         (columns, [tuple(row[name] for name in columns) for row in rows]),
     )
-
-
-def _left(now: Result, then: Result) -> list[dict[str, Any]]:
-    """Issuers only in the other ranking."""
-    here = {row["service_id"] for row in now.rows}
-    return [row for row in then.rows if row["service_id"] not in here]

@@ -8,8 +8,6 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from sankofa.model.errors import NotFound
 from sankofa.model.ocds.fields import moment
 from sankofa.web import data
@@ -36,15 +34,13 @@ _SORTS: Final = ("published", "closing", "value")
 _SORTED_AT_ONCE: Final = 500
 _PAGES_SORTED: Final = 2
 _SORTED_ON_A_PAGE: Final = 25
-_COMPARED: Final = tuple(
-    (
-        "title status category procurement_method value_amount value_currency buyer_name award_count "
-        "withheld_parties"
-    ).split()
-)
+_COMPARED: Final = (
+    "title", "status", "category", "procurement_method", "value_amount", "value_currency", "buyer_name",
+    "award_count", "withheld_parties",
+)  # fmt: skip
 
 
-class FieldChange(msgspec.Struct, frozen=True):
+class FieldChange(NamedTuple):
     path: str
     before: object
     after: object
@@ -93,15 +89,12 @@ async def _sorted(visit: Visit, arguments: Mapping[str, Any], sort: str) -> tupl
     By closing date: open processes, soonest first, then closed ones, latest first. Missing values come last.
     """
     today = visit.today.isoformat()
-    questions = [dict(arguments)]
+    rows: list[Row] = []
     if sort == "closing":  # in a long list, open processes may be far behind the newest releases
-        questions.insert(0, {**arguments, "closing_from": max(today, str(arguments["closing_from"]))})
-    processes: dict[str, Row] = {}
-    cut = False
-    for number, narrowed in enumerate(questions):
-        rows, cut = await _newest_matching(visit, narrowed, shown=number == len(questions) - 1)
-        for row in rows:
-            processes.setdefault(row["ocid"], row)
+        open_ones = {**arguments, "closing_from": max(today, str(arguments["closing_from"]))}
+        rows, _ = await _newest_matching(visit, open_ones, shown=False)
+    matching, cut = await _newest_matching(visit, arguments, shown=True)
+    processes = {row["ocid"]: row for row in reversed([*rows, *matching])}
 
     def sort_key(row: Row) -> tuple[Any, ...]:
         if sort == "value":
@@ -137,15 +130,17 @@ async def _closing(visit: Visit, country: str) -> list[dict[str, Any]]:
     )
     rows = {row["ocid"]: row for row in reversed(result.rows)}
     soon = sorted(rows.values(), key=lambda row: (row["closing_date"], row["ocid"]))
-    newest = [await _newest(visit, row) for row in soon[:_MOST_CLOSING]]
+    newest = [
+        await _newest(visit, row["country"], row["ocid"], detail="compact", limit="1")
+        for row in soon[:_MOST_CLOSING]  # a later release may have moved the closing day
+    ]
     shown = [listed(visit, row) for row in newest if (row["closing_date"] or "")[:10] <= week.isoformat()]
     return [row for row in shown if row["state"].word == "open"]
 
 
-async def _newest(visit: Visit, row: Row) -> Row:
-    """The newest release of a process, which may have moved its closing day."""
-    arguments = {"country": row["country"], "ocid": row["ocid"], "detail": "compact", "limit": "1"}
-    return (await visit.ask("search_tenders", shown=False, drawn=False, **arguments)).first
+async def _newest(visit: Visit, country: str, ocid: str, **options: Any) -> Row:
+    """The newest release of a process."""
+    return (await visit.ask("search_tenders", shown=False, country=country, ocid=ocid, **options)).first
 
 
 def listed(visit: Visit, row: Row) -> dict[str, Any]:
@@ -160,7 +155,7 @@ def listed(visit: Visit, row: Row) -> dict[str, Any]:
             heading = f"{row['buyer_name']}: {title}"
     return {
         **row,
-        "address": process_address(visit, row),
+        "address": visit.address(f"/tender/{row['country']}/{row['ocid']}"),
         "state": process_state(row["status"], row["closing_date"], bool(row["award_count"]), visit.today),
         "heading": _short(heading, _LONGEST_HEADING),
         "below": _short(below, _LONGEST_BELOW) if below and below != heading else "",
@@ -176,12 +171,7 @@ def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def process_address(visit: Visit, row: Row) -> str:
-    """The page of the process that a release belongs to."""
-    return visit.address(f"/tender/{row['country']}/{row['ocid']}")
-
-
-class ProcessState(msgspec.Struct, frozen=True):
+class ProcessState(NamedTuple):
     word: str
     """`open`, `closed`, `awarded`, or the status as published."""
     closing: str | None = None
@@ -207,32 +197,30 @@ async def tender(visit: Visit) -> View:
     day = visit.day()
     as_of = visit.given("as_of")
     result = await visit.ask("get_contract", ocid=ocid, as_of=as_of)
-    releases, more = await _releases(visit, country, ocid, as_of)
+    arguments: dict[str, Any] = {"country": country, "ocid": ocid, "to": as_of}
+    arguments["limit"] = visit.most_rows(_RELEASES_AT_ONCE)
+    releases, more = await visit.ask_pages("search_tenders", _PAGES_READ, **arguments)
     if not releases and not as_of:
         raise NotFound("No release of this process was found.")
     releases.sort(key=lambda row: (row["release_date"], row["release_id"]))
-    steps = []
-    before: Row | None = None
-    for row in releases:
-        steps.append({"row": row, "changes": [] if before is None else _changes(before, row)})
-        before = row
+    steps = [
+        {"row": row, "changes": _changes(before, row) if before else []}
+        for before, row in zip([None, *releases], releases, strict=False)
+    ]
     context: dict[str, Any] = {"ocid": ocid, "country": country.upper(), "as_of": day, "steps": steps[::-1]}
-    if before is None or not result.rows:
-        return View(
-            "tender.html",
-            ocid,
-            context | {"latest": None, "heading": ocid, "description": "", "of_title": ""},
-        )
-    shown = listed(visit, before)
-    contract = result.first
+    if not releases or not result.rows:
+        context |= {"latest": None, "heading": ocid, "description": "", "of_title": ""}
+        return View("tender.html", ocid, context)
+    latest, contract = releases[-1], result.first
+    shown = listed(visit, latest)
     context |= {
-        "latest": before,
+        "latest": latest,
         "parties": await named_parties(visit, [row["release"] for row in releases]),
         "withheld": max(row["withheld_parties"] for row in releases),
         "more": more,
         "heading": shown["heading"],
-        "description": _description(before),
-        "of_title": before["title"],
+        "description": _description(latest),
+        "of_title": latest["title"],
         "changes": contract["changes"],
         "indicator_rows": await data.indicator_rows(visit, ocid=ocid, country=country, as_of=as_of),
         **_details(contract["release"], day),
@@ -282,17 +270,6 @@ def _names(organisations: list[Row] | None, names: Mapping[str, str | None]) -> 
     """The referenced names that may be served."""
     served = (one.get("name") or names.get(str(one.get("id"))) for one in organisations or [])
     return list(dict.fromkeys(name for name in served if name))
-
-
-async def _releases(visit: Visit, country: str, ocid: str, to: str) -> tuple[list[Row], bool]:
-    """The releases of a process, newest first, and whether there are more than fit on a page."""
-    arguments: dict[str, Any] = {
-        "country": country,
-        "ocid": ocid,
-        "to": to,
-        "limit": visit.most_rows(_RELEASES_AT_ONCE),
-    }
-    return await visit.ask_pages("search_tenders", _PAGES_READ, **arguments)
 
 
 def _changes(before: Row, after: Row) -> list[FieldChange]:
@@ -400,9 +377,7 @@ async def _latest(visit: Visit, role: str, country: str, name: str) -> tuple[lis
         processes.setdefault(row["ocid"], row)
     visit.cuts.clear()  # more than the first answer is read, and the page says where that ends
     for ocid in list(processes)[:_MOST_PROCESSES]:
-        arguments = {"country": country, "ocid": ocid, "limit": visit.most_rows(1)}
-        own = await visit.ask("search_tenders", shown=False, drawn=False, **arguments)
-        processes[ocid] = own.first
+        processes[ocid] = await _newest(visit, country, ocid, limit=visit.most_rows(1))
     return list(processes.values()), more
 
 
