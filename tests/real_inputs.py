@@ -4,7 +4,6 @@ Most of a file holds rows that no test looks at, so tests take the part they nee
 files, and so does `make test-all` if they are small.
 """
 
-import csv
 import gzip
 import json
 import re
@@ -94,14 +93,3 @@ class Digits(float):
     def __new__(cls, text: str) -> "Digits":
         assert Decimal(repr(float(text))) == Decimal(text), text
         return super().__new__(cls, text)
-
-
-def rates_of(path: Path, to: Path, currencies: Iterable[str]) -> Path:
-    """The ECB's history with some of its columns."""
-    to.mkdir()
-    with path.open(newline="") as stream, (to / path.name).open("w", newline="") as part:
-        names = ["Date", *currencies, ""]  # each line ends in a comma
-        writer = csv.DictWriter(part, names, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(csv.DictReader(stream))
-    return to

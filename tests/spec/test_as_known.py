@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import sankofa
-from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import panels
-from sankofa.edition.format.keys import panel_kind
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.issuers import Ranking, dated, screen
+from sankofa.edition.read.issuers import dated
 from sankofa.edition.write import derived_parts
 from sankofa.edition.write.metric_rows import METRICS
 from sankofa.model.days import months_before
@@ -32,7 +30,6 @@ from tests.world.test_metrics_point_in_time import TODAY, history
 
 ISSUERS = rounds(12, 12, here=4)
 STARTER = Path(sankofa.__file__).parent / "starter" / "filings" / "companyfacts"
-PANELS = sorted(key for key, panel in panels().items() if panel.has_basis)
 RESTATED = service_id("ticker:JSE:RST")
 Rows = list[dict[str, Any]]
 Reported = list[tuple[str, FiledFigure]]
@@ -97,55 +94,12 @@ def refused(world: World, path: str) -> str:
     return parameter
 
 
-def rows_of(selection: Any) -> Rows:
-    if not selection or not selection.count:
-        return []
-    rows: Rows = json.loads(b"[%b]" % selection.rows, parse_int=Decimal, parse_float=Decimal)
-    return rows
-
-
 def metrics_of(edition: Edition, issuer: str, day: date) -> Rows:
     found = wait(edition.select("metrics", issuer, day=day.toordinal()))
     rows: Rows = json.loads(
         b"[%b]" % dated(found.rows if found else b"", day), parse_int=Decimal, parse_float=Decimal
     )
     return rows
-
-
-@pytest.mark.deep
-@pytest.mark.rule("MET-13", "SIG-8")
-def test_a_day_equals_a_build_from_the_files_of_that_day_alone(world: World, tmp_path: Path) -> None:
-    chance = random.Random(rounds(1, 2, 3))
-    filed = sorted({one.available for _, one in world.told if one.available and one.available < TODAY})
-    compared = left_out = 0
-    for number in range(rounds(3, 12, 60)):
-        day = chance.choice(filed) + timedelta(days=chance.choice((0, 0, 1, 40)))
-        by_then = [(name, one) for name, one in world.told if one.available and one.available <= day]
-        alone = publish(tmp_path / str(number), by_then).publish()
-        for issuer in world.issuers:
-            known = body(world, f"/v1/metrics/{issuer}?as_of={day}&basis=as_known")
-            expected = metrics_of(alone, issuer, day)
-            assert known["data"] == expected, (issuer, day)
-            assert known["omitted"]["revised_after_as_of"] == known["omitted"]["completed_after_as_of"] == 0
-            assert all(one["changes"] == [] for one in known["missing"])
-            now = body(world, f"/v1/metrics/{issuer}?as_of={day}")["data"]
-            assert [row for row in now if row not in expected] == [], "today's values are among them"
-            compared += len(expected)
-            left_out += len(expected) - len(now)
-        for slug in chance.sample(slugs(), 6):
-            for order in ("asc", "desc"):
-                ranked = body(
-                    world, f"/v1/screen?metric={slug}&as_of={day}&basis=as_known&order={order}&limit=9"
-                )
-                ranking = Ranking(slug, None, day, smallest_first=order == "asc")
-                expected_screen = wait(screen(alone, ranking, most=9))
-                assert ranked["data"] == rows_of(expected_screen.selection), (slug, day)
-        for panel in PANELS:
-            observed = body(world, f"/v1/signals/{panel}?as_of={day}&basis=as_known&limit=10000")
-            expected_rows = rows_of(wait(alone.select_list(panel_kind(panel), day=day.toordinal())))
-            assert observed["observations"] == expected_rows, (panel, day)
-    assert compared > 8 * ISSUERS * rounds(3, 12, 60)
-    assert left_out > 0  # otherwise nothing was restated, and the comparison proves little
 
 
 def real_files(request: pytest.FixtureRequest, chance: random.Random) -> dict[str, Any]:
@@ -284,6 +238,22 @@ def test_today_both_bases_are_the_same(world: World) -> None:
         now, known = (body(world, f"/v1/metrics/{issuer}?basis={b}") for b in ("current", "as_known"))
         assert (now.pop("basis"), known.pop("basis")) == ("current", "as_known")
         assert now == known
+
+
+@pytest.mark.rule("SIG-8")
+def test_a_panel_as_known_has_the_rows_of_the_locked_view_of_its_day(world: World) -> None:
+    def rows(path: str) -> Rows:
+        origin = ("observed_at", "source_ref")
+        listed = body(world, f"{path}limit=10000")["observations"]
+        return [{name: value for name, value in row.items() if name not in origin} for row in listed]
+
+    restated = False
+    for panel in (key for key, panel in panels().items() if panel.has_basis):
+        path = f"/v1/signals/{panel}?"
+        known = rows(f"{path}as_of=2018-01-31&basis=as_known&")
+        assert known == rows(f"/at/2018-01-31{path}"), panel
+        restated |= known != rows(f"{path}as_of=2018-01-31&")
+    assert restated
 
 
 @pytest.mark.rule("MET-14")

@@ -1,6 +1,5 @@
 """On any day organisations equal those of a ledger with only the files up to that day (contract: ENTY-9)."""
 
-import gzip
 import json
 import random
 import shutil
@@ -9,13 +8,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer, create_key, succeed
-from tests.real_inputs import Digits, statements_of
 from tests.spec.filed_names import FACTS, SETS, company_facts, data_set
 from tests.spec.register import lei
 from tests.spec.test_entities_in_time import HEAD, SOURCES
@@ -262,181 +260,3 @@ def test_organisations_depend_only_on_the_files_up_to_the_day(tmp_path: Path, se
             as_of = chance.choice([day, following - timedelta(days=1)])
             with served(home) as then:
                 compare(after, then, as_of, questions())
-
-
-class RealFiles:
-    """Files of the SEC and of GLEIF as they were on each day.
-
-    Data sets of the SEC are cut at the day of filing, companyfacts come with their last filing. Golden copies
-    are made of real records: the changes that GLEIF publishes for six of them are undone up to the day.
-    """
-
-    def __init__(self, folder: Path, data: Path) -> None:
-        self._folder, self._data = folder, data
-        api = data / "identifiers" / "gleif-api"
-        self._records = {one["id"]: one for one in _members(api / "lei_records")}
-        self._relations = [one["attributes"] for one in _members(api / "relationships")]
-        changes = [one["attributes"] for one in _members(api / "field_modifications")]
-        self._changes = sorted(changes, key=lambda one: str(one["date"]), reverse=True)
-        self._facts: dict[Path, tuple[str, str]] = {}
-        for path in sorted((data / "fundamentals" / "companyfacts-2021").glob("*.gz"))[::4]:
-            self._last_filing(json.loads(gzip.decompress(path.read_bytes()), parse_float=Digits), path.stem)
-        for path in map(data.joinpath, BOTH):
-            self._last_filing(json.loads(gzip.decompress(path.read_bytes()), parse_float=Digits), path.stem)
-        days = {str(one["date"])[:10] for one in self._changes if _undone(one)}
-        self.copies = sorted(
-            {"2019-12-31", *days, *(filed for filed, _ in self._facts.values() if filed > "2020")}
-        )
-        """The days of golden copies: the first one, and each day on which anything changed."""
-
-    def _last_filing(self, document: dict[str, Any], name: str) -> None:
-        """The part of a document from its last filing; earlier filings are in no file of their own day."""
-        rows = [
-            (taxonomy, concept, unit, row)
-            for taxonomy, concepts in document["facts"].items()
-            for concept, fact in concepts.items()
-            for unit, of_unit in fact["units"].items()
-            for row in of_unit
-        ]
-        last = max(row["filed"] for *_, row in rows)
-        facts: dict[str, Any] = {}
-        for taxonomy, concept, unit, row in rows:
-            if row["filed"] == last and concept in ("Assets", "Revenues"):
-                own = facts.setdefault(taxonomy, {}).setdefault(concept, {"units": {}})["units"]
-                own.setdefault(unit, []).append(row)
-        path = self._folder / name
-        path.write_text(json.dumps({**document, "facts": facts}))
-        if facts:
-            self._facts[path] = str(last), document["entityName"]
-
-    def _copy(self, day: str) -> Path:
-        """The records of a day: those registered by then, without the changes that came later."""
-        records = []
-        for lei_, record in self._records.items():
-            fields = json.loads(json.dumps(record))
-            for change in self._changes:
-                if change["lei"] == lei_ and str(change["date"])[:10] > day and (at := _undone(change)):
-                    *outer, last = at
-                    inner = fields["attributes"]
-                    for name in outer:
-                        inner = inner[name]
-                    inner[last] = change["valueOld"]
-            if fields["attributes"]["registration"]["initialRegistrationDate"][:10] <= day:
-                records.append(fields)
-        path = self._folder / f"{day.replace('-', '')}-0000-lei-records.json"
-        path.write_text(json.dumps({"data": records}))
-        return path
-
-    def _parents(self, day: str) -> Path:
-        rows = [
-            relationship(
-                one["relationship"]["startNode"]["id"],
-                one["relationship"]["type"],
-                one["relationship"]["endNode"]["id"],
-                one["registration"]["lastUpdateDate"][:10],
-                one["relationship"]["status"],
-                one["registration"]["initialRegistrationDate"][:10],
-            )
-            for one in self._relations
-            if one["registration"]["initialRegistrationDate"][:10] <= day
-        ]
-        return relationships(self._folder, day, *rows)
-
-    def publish(self, home: Path, day: str) -> None:
-        sets = self._folder / f"sets-{day}"
-        statements_of(
-            self._data / "fundamentals" / "sec-fsds", sets, in_part, ("Assets", "Revenues").__contains__, day
-        )
-        if copies := [one for one in self.copies if one <= day]:
-            succeed(home, "ingest", "gleif-lei", *map(self._copy, copies))
-            succeed(home, "ingest", "gleif-rr", *map(self._parents, copies))
-        quarter = f"{day[:4]}q{(int(day[5:7]) + 2) // 3}.zip"
-        quarters = [path for path in sorted(sets.iterdir()) if path.name <= quarter]
-        succeed(home, "ingest", "sec-financial-statements", *quarters)
-        documents = [path for path, (filed, _) in self._facts.items() if filed <= day]
-        if documents:
-            succeed(home, "ingest", "sec-companyfacts", *documents)
-        succeed(home, "publish", "--despite-floors")
-
-    def questions(self, chance: random.Random) -> list[str]:
-        ids = [service_id(f"registry:US-SEC-CIK:{one:010}") for one in RENAMED]
-        ids += [service_id(f"registry:US-SEC-CIK:{path.name[3:13]}") for path in [*self._facts][:8]]
-        ids += [
-            service_id(f"lei:{one}")
-            for one in (*chance.sample(sorted(self._records), 6), *{c["lei"] for c in self._changes})
-        ]
-        paths = [f"/v1/entities/{one}{path}" for one in ids for path in ("", "/history")]
-        paths += [f"/v1/crosswalk/{one}" for one in ids]
-        paths += [f"/v1/crosswalk?id_type=registry&id_value={one:010}" for one in RENAMED]
-        paths += [f"/v1/crosswalk?id_type=lei&id_value={one}" for one in sorted(self._records)[::6]]
-        words = (
-            "merck schering tyco ensco cooper burlington shell royal dutch best buy bed cameron corp inc plc"
-        )
-        paths += [f"/v1/search?q={word}" for word in words.split()]
-        paths += [f"/v1/search?q={word}&country=US" for word in ("merck", "cooper", "best")]
-        paths += ["/v1/issuers", *(f"/v1/issuers?country={one}" for one in ("US", "IE", "CH", "GB"))]
-        return [*paths, "/v1/restatements", "/v1/sources", "/v1/coverage"]
-
-
-RENAMED: Final = (833444, 934612, 310158, 1141982, 314808, 64978)
-"""Registrants that data sets of 2009 and 2010 have under several names or in several countries."""
-BOTH: Final = [
-    f"fundamentals/companyfacts-2021/CIK{one:010}.json.gz" for one in (764478, 886158, 941548, 1053112)
-]
-"""Registrants in data sets and in companyfacts."""
-
-
-def in_part(cik: int, _: str) -> bool:
-    return cik % 3 == 0 or cik in RENAMED or any(f"{cik:010}" in one for one in BOTH)
-
-
-_FIELDS: Final = {
-    "Entity/lei:LegalName": ("entity", "legalName", "name"),
-    "Entity/lei:LegalForm/lei:EntityLegalFormCode": ("entity", "legalForm", "id"),
-    "Entity/lei:LegalJurisdiction": ("entity", "jurisdiction"),
-    "Entity/lei:EntityCategory": ("entity", "category"),
-    "Registration/lei:RegistrationStatus": ("registration", "status"),
-    "Registration/lei:LastUpdateDate": ("registration", "lastUpdateDate"),
-}
-
-
-def _undone(change: dict[str, Any]) -> tuple[str, ...] | None:
-    """The column of a changed field; None for a first value and for fields that no adapter reads."""
-    name = str(change["field"]).partition("lei:LEIRecord/lei:")[2]
-    return _FIELDS.get(name) if change["valueOld"] is not None else None
-
-
-def _members(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("*.json")):
-        data = json.loads(path.read_text())["data"]
-        yield from data if isinstance(data, list) else [data]
-
-
-@pytest.mark.ci
-@pytest.mark.rule("ENTY-9", "ENTY-11", "LOCK-5", "ISS-2")
-def test_organisations_of_real_files_depend_only_on_the_files_up_to_the_day(
-    tmp_path: Path, shared_data: Path
-) -> None:
-    chance = random.Random(36)
-    folder = tmp_path / "files"
-    folder.mkdir()
-    files = RealFiles(folder, shared_data)
-    whole = tmp_path / "whole"
-    files.publish(whole, "2026-01-01")
-    first, last = date(2009, 7, 31), date(2010, 6, 30)
-    days = [str(first + timedelta(chance.randrange((last - first).days))) for _ in range(rounds(1, 3, 10))]
-    days += chance.sample(files.copies, rounds(2, 4, len(files.copies)))
-    with served(whole) as after:
-        server, key = after
-        rows = server.rows(f"/v1/entities/{service_id('lei:549300U8Y52MRCVNHF78')}/history", key)
-        assert [(row["value"], row["from"], row["until"]) for row in rows if row["kind"] == "name"] == [
-            ("BG 456 LIMITED", "2022-06-01", "2024-07-10"),  # the event was recorded on the day after
-            ("SHELL QGC HOLDINGS LIMITED", "2024-07-11", None),
-        ]
-        for day in days:
-            home = tmp_path / f"until-{day}"
-            files.publish(home, day)
-            for secret in whole.glob("*-secret"):
-                shutil.copy(secret, home)
-            with served(home) as then:
-                compare(after, then, date.fromisoformat(day), files.questions(chance))

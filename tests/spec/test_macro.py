@@ -3,11 +3,12 @@
 from collections import defaultdict
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.live import LiveServer, columns_of
+from tests.live import LiveServer, columns_of, run, succeed
 from tests.spec.macro_world import ANNUAL_FIELDS, GDP, SERIES_FIELDS, SERIES_ROWS, ask, rows
 from tests.spec.macro_world import key as key
 from tests.spec.macro_world import live as live
@@ -187,3 +188,26 @@ def test_the_tool_names_the_wrong_parameter_as_the_tool_calls_it(live: LiveServe
         problem = live.tool("get_macro", key, arguments)
         assert (problem["status"], problem["parameter"]) == (400, parameter)
         assert problem["detail"].startswith(f"{parameter}: ")
+
+
+# Real files
+
+
+def test_a_databank_download_in_utf_16_is_read_with_its_names_and_units(shared_data: Path, tmp_path: Path):
+    home, download = tmp_path / "home", shared_data / "macro" / "wdi-download-utf16" / "time_series_data.txt"
+    assert "appended 8741" in succeed(home, "ingest", "worldbank", download).stdout
+    succeed(home, "publish")
+    with LiveServer(home) as server:
+        values = rows(server, server.key("starter"), "country=ZMB&from=2020&limit=10000")
+    assert {(row["indicator_name"], row["unit"]) for row in values} == {
+        ("Inflation, consumer prices (annual %)", "annual %")
+    }
+
+
+def test_a_file_of_another_format_is_an_error_and_stores_nothing(shared_data: Path, tmp_path: Path):
+    for name in ("macro/fx-yearly-vintages", "fx/currency-api", "cpi", "fx/za_zar_per_usd_monthly.csv"):
+        for source in ("worldbank", "ecb-fx", "alfred", "series"):
+            done = run(tmp_path / "home", "ingest", source, shared_data / name)
+            assert done.returncode != 0
+            assert "expected" in done.stderr
+            assert f"{source}: read 0, appended 0" in done.stdout

@@ -311,65 +311,6 @@ def test_the_source_of_an_organisation_does_not_show_its_paid_identifiers(world:
             assert not [value for value in world.paid_identifiers if value in location], location
 
 
-def figure(row: dict[str, Any], item: str = "line_item", value: str = "value") -> tuple[str, str, Any]:
-    return row[item], row["period_end"], row[value]
-
-
-@pytest.mark.deep
-@pytest.mark.rule("KEY-9")
-def test_figures_elsewhere_equal_those_of_the_fundamentals_endpoint(world: World) -> None:
-    """For shared facts, statements and the inputs of metrics and screens: the sample key must get the same
-    figures from their own endpoint, asked for that line item, period and day.
-    """
-    paid: dict[str, Rows] = {}
-    own_figures: dict[tuple[str, ...], set[tuple[str, str, Any]]] = {}
-
-    def is_served(issuer: str, expected: tuple[str, str, Any]) -> bool:
-        if issuer not in paid:
-            everything = world.get(f"/v1/fundamentals/{issuer}", world.paid_key, {"vintages": "all"})
-            paid[issuer] = everything.json()["data"]
-        for row in paid[issuer]:
-            if figure(row, value="value_reported") == expected:
-                question = (issuer, row["line_item"], row["period_type"], row["available_at"])
-                if question not in own_figures:
-                    own_figures[question] = own(*question)
-                if expected in own_figures[question]:
-                    return True
-        return False
-
-    def own(issuer: str, item: str, period: str, day: str) -> set[tuple[str, str, Any]]:
-        arguments = {"service_id": issuer, "line_items": [item], "period_type": period, "as_of": day}
-        status, body = world.tool("get_fundamentals", arguments)
-        assert status == 200
-        assert body["count"] <= CAP
-        return {figure(row, value="value_reported") for row in body["data"]}
-
-    compared = 0
-    for issuer in world.organisations:
-        facts = world.get("/v1/shared/facts", params={"entity_id": issuer}).json()["data"]
-        for measure in {fact["measure"] for fact in facts}:
-            question = {"entity_id": issuer, "measure": measure}
-            facts += world.get("/v1/shared/facts", params=question).json()["data"]
-        for fact in facts:
-            compared += 1
-            assert is_served(issuer, figure(fact, "measure")), fact
-        for row in world.get(f"/v1/metrics/{issuer}").json()["data"]:
-            for one in row["inputs"]:
-                compared += 1
-                assert is_served(issuer, figure(one)), one
-        for query in ("", "kind=balance", "period_type=FY&kind=cash", "as_of=2023-06-30"):
-            for row in world.get(f"/v1/statements/{issuer}?{query}").json()["data"]:
-                compared += 1
-                fact = next(one for one in paid[issuer] if one["record_ref"] == row["record_ref"])
-                assert is_served(issuer, figure(fact, value="value_reported")), row
-    for metric in ("net_margin", "return_on_equity", "revenue_growth"):
-        for row in world.get("/v1/screen", params={"metric": metric}).json()["data"]:
-            for one in row["inputs"]:
-                compared += 1
-                assert is_served(row["service_id"], figure(one)), one
-    assert compared > 10 * CAP
-
-
 def test_macro_values_as_facts_equal_those_of_the_macro_endpoint(world: World) -> None:
     facts: Rows = []
     for country in ("ZAF", "KEN", "NGA"):

@@ -17,7 +17,6 @@ import pytest
 from sankofa.client import Client
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer, create_key, publish_files
-from tests.real_inputs import statements_of
 
 EPS: Final = ("EarningsPerShareBasic", "EarningsPerShareDiluted")
 COUNTS: Final = (
@@ -237,51 +236,3 @@ def test_an_ordinary_restatement_names_no_split(server: LiveServer, paid_key: st
     assert rows
     assert {row["split_ratio"] for row in rows} == {None}
     assert "restated for a split" not in server.http.get("/restatements").text
-
-
-@pytest.mark.ci
-@pytest.mark.rule("VINT-10")
-def test_real_figures_are_those_of_a_filing_of_the_day_and_no_others(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    """NVIDIA split 4:1 in July 2021 and 10:1 in June 2024; no later filing restates Amazon's 2009."""
-    fundamentals = shared_data / "fundamentals"
-    whole = json.loads((fundamentals / "companyfacts" / f"CIK{NVIDIA}.json").read_text(), parse_float=Decimal)
-    own = {name: whole["facts"]["us-gaap"][name] for name in (*EPS, *COUNTS, PROFIT)}
-    part = tmp_path / "nvidia.json"
-    part.write_text(json.dumps({**whole, "facts": {"us-gaap": own}}, default=float))
-    amazon = statements_of(
-        fundamentals / "sec-fsds",
-        tmp_path / "sets",
-        lambda cik, _: cik == int(AMAZON),
-        lambda tag: tag in EPS,
-    )
-    home = tmp_path / "home"
-    files = [("sec-financial-statements", amazon), ("sec-companyfacts", company_facts(tmp_path, AMAZON))]
-    publish_files(home, ("sec-companyfacts", part), *files)
-    filed = {
-        (name, row["start"], row["end"], Decimal(str(row["val"])), row["accn"]): row["filed"]
-        for name in (*EPS, *COUNTS)
-        for rows in own[name]["units"].values()
-        for row in rows
-    }
-    ratios = set()
-    with LiveServer(home) as server:
-        served = server, create_key(home, "starter", "--per-minute", "100000")
-        for day in sorted({*filed.values()})[::3]:
-            for row in rows_of(served, f"/v1/fundamentals/{of(NVIDIA)}?as_of={day}"):
-                name = row["concept"].partition(":")[2]
-                if name != PROFIT:
-                    accession = row["source_ref"].partition(":")[2].partition("@")[0].partition("#")[0]
-                    key = name, row["period_start"], row["period_end"], row["value_reported"], accession
-                    assert filed[key] <= day, (day, row)
-        rows = rows_of(served, f"/v1/restatements?service_id={of(NVIDIA)}&limit=1000")
-        ratios = {(row["split_ratio"], row["available_at"]) for row in rows if row["split_ratio"] is not None}
-        assert {ratio for ratio, _ in ratios} == {4, 10}
-        assert all(("2021-07-20" if ratio == 4 else "2024-06-07") <= day for ratio, day in ratios)
-        amazons = rows_of(served, f"/v1/fundamentals/{of(AMAZON)}?vintages=all")
-        year = [row for row in amazons if row["period_end"] == "2009-12-31" and row["period_type"] == "FY"]
-        assert {(row["value_reported"], row["split_ratio"]) for row in year} == {
-            (Decimal("2.08"), None),
-            (Decimal("2.04"), None),
-        }
