@@ -21,66 +21,16 @@ from sankofa.settings import load
 from tests.depth import deep_after
 from tests.live import LiveServer, create_key
 from tests.spec.sample_reference import SAMPLE as SAMPLE_FILES
+from tests.spec.test_paging import LISTS
 from tests.torture import rounds
 
 pytestmark = [pytest.mark.ci, pytest.mark.rule("PAR-5", "PAR-6", "PAR-12")]
 
-RETAILER = "DC46AF1B1AAA424B58D1368176"
-FILER = "DC8342E4A6CD9A7F25CAC383F4"
 _PROVENANCE = {"source_ref", "observed_at", "provenance_id", "rank", "score"}
 _COUNTS = {"measured_at", "fact_count", "first_available", "last_available"}
 _ALL_COUNTS = ("/v1/tender-parties", "/v1/quality-metrics")
 """Lists whose rows are mostly others in another world, as they count its rows."""
 _CHANGED = 0.04
-_LISTS: list[tuple[str, dict[str, str]]] = [
-    (f"/v1/fundamentals/{RETAILER}", {}),
-    (f"/v1/fundamentals/{RETAILER}", {"vintages": "all", "as_of": "2025-06-30"}),
-    (f"/v1/fundamentals/{RETAILER}", {"period_type": "FY", "line_items": "revenue,assets,profit"}),
-    (f"/v1/fundamentals/{RETAILER}", {"order": "statement"}),
-    (f"/v1/fundamentals/{FILER}", {"order": "statement", "vintages": "all"}),
-    (f"/v1/statements/{RETAILER}", {}),
-    (f"/v1/statements/{RETAILER}", {"shape": "wide", "kind": "income"}),
-    ("/v1/macro", {}),
-    ("/v1/macro", {"country": "ZA", "from": "2001"}),
-    ("/v1/macro", {"country": "ZA", "indicator": "NY.GDP.MKTP.CD"}),
-    ("/v1/macro", {"as_of": "2024-12-31", "series_type": "cpi"}),
-    ("/v1/macro", {"series": "CPI.ZA"}),
-    ("/v1/macro", {"series": "FX.EUR.ZAR", "country": "ZA"}),
-    ("/v1/cross-rates", {"base": "USD", "quote": "ZAR"}),
-    ("/v1/series", {}),
-    ("/v1/series", {"country": "ZA"}),
-    ("/v1/series", {"q": "gdp"}),
-    ("/v1/series/CPI.ZA/vintages", {}),
-    ("/v1/shared/facts", {"entity_id": RETAILER}),
-    ("/v1/shared/facts", {"entity_id": RETAILER, "measure": "revenue"}),
-    ("/v1/shared/facts", {"entity_id": RETAILER, "dataset": "AF-TENDER"}),
-    ("/v1/shared/facts", {"country": "ZAF", "dataset": "AF-TENDER"}),
-    ("/v1/shared/facts", {"country": "NGA", "dataset": "AF-MACRO"}),
-    ("/v1/shared/facts", {"entity_id": "ZAF", "as_of": "2024-06-30"}),
-    ("/v1/shared/facts", {"entity_id": "ZAF", "measure": "NY.GDP.MKTP.CD"}),
-    (f"/v1/metrics/{RETAILER}", {}),
-    ("/v1/screen", {"metric": "net_margin"}),
-    ("/v1/screen", {"metric": "revenue_growth", "order": "asc", "as_of": "2024-06-30"}),
-    ("/v1/issuers", {}),
-    ("/v1/issuers", {"country": "NG"}),
-    ("/v1/signals/procurement-demand", {}),
-    ("/v1/signals/macro-momentum", {}),
-    ("/v1/signals/fundamentals-factors", {}),
-    ("/v1/signals/fundamentals-revisions", {}),
-    ("/v1/signals/tender-award-concentration", {}),
-    ("/v1/signals/supplier-issuer-demand", {}),
-    ("/v1/tender-parties", {}),
-    ("/v1/tender-parties", {"role": "buyer", "country": "ZA"}),
-    ("/v1/tenders", {"detail": "compact"}),
-    ("/v1/tenders", {"country": "KE"}),
-    ("/v1/tenders", {"query": "supply"}),
-    (f"/v1/crosswalk/{RETAILER}", {}),
-    ("/v1/coverage", {}),
-    ("/v1/search", {"q": "sample"}),
-    ("/v1/quality-metrics/AF-MACRO", {}),
-    ("/v1/changes", {}),
-    ("/v1/changes", {"dataset": "tenders"}),
-]
 
 
 class Worlds(NamedTuple):
@@ -190,7 +140,7 @@ def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield Worlds(server, again, elsewhere, {server.url: own, again.url: own, elsewhere.url: others})
 
 
-@pytest.mark.parametrize(("path", "query"), _LISTS, ids=str)
+@pytest.mark.parametrize(("path", "query"), LISTS, ids=str)
 def test_a_cursor_continues_after_the_same_row_in_any_edition(
     worlds: Worlds, path: str, query: dict[str, str]
 ):

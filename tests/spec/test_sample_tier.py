@@ -23,6 +23,7 @@ from sankofa.model.provenance import SKUS
 from sankofa.operations.contract import Operation, Parameter, operations
 from sankofa.rest.formats import ARROW, CSV, MEDIA_TYPES, XLSX
 from tests.live import LiveServer
+from tests.spec.questions import address
 from tests.torture import ALL_ROUNDS, rounds
 
 CAP = 3
@@ -121,12 +122,6 @@ TOOLS = list(tools().values())
 
 def is_capped(operation: Operation) -> bool:
     return operation.name not in OWN_RULE
-
-
-def address(operation: Operation, arguments: Arguments) -> tuple[str, Arguments]:
-    """The path and the query of a question."""
-    path = operation.path.format(**arguments)
-    return path, {name: value for name, value in arguments.items() if f"{{{name}}}" not in operation.path}
 
 
 def rows_in(answer: httpx.Response, operation: Operation) -> int:

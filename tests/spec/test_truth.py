@@ -10,75 +10,13 @@ import pytest
 
 from sankofa.operations.contract import Operation, endpoints, operations
 from tests.live import LiveServer
+from tests.spec.questions import QUESTIONS, address, arguments_of
 from tests.torture import ALL_ROUNDS
 
 UNBOUNDED = "100000000"
 """Bytes of a tool's answer: no row is left out for want of room."""
 CEILING = 40
 """The row ceiling of paid tiers; the sample world has more rows everywhere."""
-
-ISSUER = "DC46AF1B1AAA424B58D1368176"
-QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {
-    "get_contract": ({"ocid": "ocds-999sza-00134"}, {"ocid": "ocds-999sza-00134", "as_of": "2026-02-01"}),
-    "get_flags": ({"ocid": "ocds-999sza-00134"}, {"ocid": "ocds-999sza-00134", "as_of": "2026-02-01"}),
-    "check_claim": ({"subject": "JSE:SMPKG", "measure": "revenue", "period": "2021", "value": "37.5bn"},),
-    "find_by_identifier": (
-        {"id_type": "ticker", "id_value": "JSE:SMPKG"},
-        {"id_type": "registry", "id_value": "99900123"},
-    ),
-    "get_changes": ({}, {"dataset": "tenders"}, {"dataset": "crosswalk"}),
-    "get_coverage": ({}, {"country": "ZA"}),
-    "get_cross_rates": (
-        {"base": "GBP", "quote": "ZAR"},
-        {"base": "ZAR", "quote": "USD", "as_of": "2020-06-30"},
-    ),
-    "get_crosswalk": ({"service_id": ISSUER},),
-    "get_entity": ({"service_id": ISSUER}, {"service_id": ISSUER, "as_of": "2023-12-31"}),
-    "get_entity_history": ({"service_id": ISSUER},),
-    "get_export": ({},),
-    "get_fundamentals": ({"service_id": ISSUER}, {"service_id": ISSUER, "as_of": "2022-12-31"}),
-    "get_macro": (
-        {},
-        {"country": "ZA", "indicator": "NY.GDP.MKTP.CD"},
-        {"series": "CPI.ZA"},
-        {"as_of": "2024-06-30"},
-    ),
-    "get_metrics": ({"service_id": ISSUER}, {"service_id": ISSUER, "as_of": "2023-12-31"}),
-    "get_panel": (
-        {"metrics": "net_margin", "from": "2022-01-01", "to": "2024-12-31"},
-        {"line_items": "revenue", "from": "2022-01-01", "to": "2024-12-31", "issuers": ISSUER},
-    ),
-    "get_procurement_demand": ({}, {"country": "KE", "as_of": "2025-06-30"}),
-    "get_proof": ({"record_ref": "30b0939ed17a65fb79375e04"}, {"record_ref": f"entities:{ISSUER}"}),
-    "get_quality_metrics": ({"sku": "AF-FUND"},),
-    "get_restatements": ({},),
-    "get_series_revisions": ({"series": "CPI.ZA"},),
-    "get_series_matrix": ({"series": "CPI.ZA"}, {"series": "CPI.ZA", "release": "first"}),
-    "get_fundamentals_matrix": (
-        {"service_id": ISSUER, "line_item": "revenue"},
-        {"service_id": ISSUER, "line_item": "revenue", "release": "latest"},
-    ),
-    "get_resolved_parties": ({}, {"country": "ZA", "role": "supplier"}),
-    "get_screen": ({"metric": "net_margin"}, {"metric": "net_margin", "as_of": "2023-12-31"}),
-    "get_shared_facts": (
-        {"entity_id": ISSUER},
-        {"entity_id": ISSUER, "dataset": "AF-TENDER"},
-        {"country": "ZAF", "dataset": "AF-TENDER"},
-        {"country": "ZAF", "dataset": "AF-MACRO"},
-        {"country": "ZAF", "dataset": "AF-MACRO", "measure": "CPI.ZA"},
-        {"country": "KEN", "dataset": "AF-MACRO", "measure": "NY.GDP.MKTP.CD"},
-    ),
-    "get_series_vintages": ({"series": "CPI.ZA"},),
-    "get_sources": ({},),
-    "get_statement": ({"service_id": ISSUER}, {"service_id": ISSUER, "as_of": "2022-12-31", "kind": "cash"}),
-    "get_signal": ({"signal_key": "macro-momentum"}, {"signal_key": "fundamentals-factors"}),
-    "get_usage": ({},),
-    "list_issuers": ({}, {"as_of": "2022-12-31"}),
-    "list_series": ({}, {"country": "ZA"}),
-    "search": ({"q": "Sample Bank"}, {"q": "gdp", "type": "indicator"}),
-    "search_entities": ({"query": "Sample Bank"}, {"query": "sample"}),
-    "search_tenders": ({}, {"country": "NG", "from": "2026-01-01"}),
-}
 
 
 @pytest.fixture(scope="module")
@@ -103,20 +41,12 @@ def test_every_operation_has_a_question() -> None:
 
 
 def ask(live: LiveServer, key: str, operation: Operation, question: dict[str, str], **more: str) -> Any:
-    query = {**question, **more}
-    path = operation.path
-    for name in [name for name in query if f"{{{name}}}" in path]:
-        path = path.replace(f"{{{name}}}", query.pop(name))
+    path, query = address(operation, {**question, **more})
     return live.body(path, key, **query)
 
 
 def tool(live: LiveServer, key: str, operation: Operation, question: dict[str, str], **more: Any) -> Any:
-    arguments = {
-        name: value.split(",") if operation.parameters[name].kind.schema()["type"] == "array" else value
-        for name, value in {**question, **more}.items()
-    }
-    names = {operation.tool_names.get(name, name): value for name, value in arguments.items()}
-    result = live.call(operation.tool or "", key, names)
+    result = live.call(operation.tool or "", key, arguments_of(operation, {**question, **more}))
     assert not result.get("isError"), result
     return result["structuredContent"]
 
