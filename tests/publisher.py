@@ -246,6 +246,8 @@ def answering_posts(answer: Answer) -> Iterator[str]:
             status, body = answer(self, self.rfile.read(int(self.headers["content-length"])))
             self.send_response(status)
             self.send_header("content-length", str(len(body)))
+            if status == 302:
+                self.send_header("location", "/elsewhere")
             self.end_headers()
             self.wfile.write(body)
 

@@ -53,7 +53,12 @@ def _registrant(line: bytes) -> tuple[int, str]:
 
 
 def companyfacts_of(
-    paths: Iterable[Path], to: Path, is_included: Callable[[int, str], bool], concepts: Container[str]
+    paths: Iterable[Path],
+    to: Path,
+    is_included: Callable[[int, str], bool],
+    concepts: Container[str],
+    *,
+    quarters: bool = False,
 ) -> list[Path]:
     """The compressed files of some registrants, with some of their concepts (`us-gaap:Assets`).
 
@@ -70,7 +75,12 @@ def companyfacts_of(
         whole = json.loads(gzip.decompress(path.read_bytes()), parse_float=Digits)
         for taxonomy, facts in whole["facts"].items():
             whole["facts"][taxonomy] = {
-                name: {**fact, "units": {unit: _of_years(rows) for unit, rows in fact["units"].items()}}
+                name: {
+                    **fact,
+                    "units": {
+                        unit: rows if quarters else _of_years(rows) for unit, rows in fact["units"].items()
+                    },
+                }
                 for name, fact in facts.items()
                 if f"{taxonomy}:{name}" in concepts
             }

@@ -27,7 +27,7 @@ _DEVALUATION = ("2024-02-2", "2024-04")
 """The weeks around that of the Egyptian pound."""
 _RATES_OF = (*_SOME, "EG", "KE", "GH")
 """Every pair of them is a file of cross rates: all forty took half of the publication."""
-_ISSUERS = ("1172724", "1576914", "1067428")
+ISSUERS = ("1172724", "1576914", "1067428")
 """The CIKs of Gold Fields, MiX Telematics and AngloGold Ashanti."""
 
 
@@ -58,7 +58,7 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
         _cut(table, part / "fx" / table.name, _is_included_rate)
     for table in (whole / "macro").iterdir():
         _cut(table, part / "macro" / table.name, lambda row: row["Country Code"] in _COUNTRIES)
-    for issuer in _ISSUERS:
+    for issuer in ISSUERS:
         name = f"filings/companyfacts/CIK{issuer:0>10}.json.gz"
         (part / name).symlink_to(whole / name)
     crosswalk = (whole / "identifiers" / "cik-lei.csv").read_text()

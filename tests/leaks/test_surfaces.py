@@ -18,7 +18,7 @@ from sankofa.mcp.tools import Tool, tools
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.rest.formats import ARROW, CSV
 from tests.live import LiveServer
-from tests.spec.test_formats import arrow_text, arrow_value, as_json, csv_text
+from tests.spec.test_formats import as_json, compare
 from tests.torture import Trial, rounds
 from tools.replay_questions import Asker
 
@@ -101,15 +101,8 @@ def test_every_surface_gives_the_same_rows_or_the_same_refusal(
             if plain.status_code != 200:
                 continue
             rows, _ = as_json(plain, operation)
-            header, *lines = csv.reader(io.StringIO(in_csv.text, newline=""), strict=True)
-            csv_rows = [dict(zip(header, line, strict=True)) for line in lines]
-            assert len(csv_rows) == len(rows), what
-            table = pyarrow.ipc.open_stream(in_arrow.content).read_all().to_pylist()
-            assert len(table) == len(rows), what
-            for row, written, typed in zip(rows, csv_rows, table, strict=True):
-                for name, value in row.items():
-                    assert written[name] == csv_text(value, written[name]), (what, name)
-                    assert arrow_text(typed[name]) == arrow_value(value, typed[name]), (what, name)
+            compare(rows, list(csv.DictReader(io.StringIO(in_csv.text, newline=""), strict=True)))
+            compare(rows, pyarrow.ipc.open_stream(in_arrow.content).read_all().to_pylist(), arrow=True)
             method = getattr(client, operation.name)
             own = ENDPOINTS[operation.name]
             answer = method(**{_argument(n): v for n, v in arguments.items()})

@@ -23,6 +23,13 @@ sku = "AF-FUND"
 license_class = "cc-by"
 {more}
 """
+_SKUS = {
+    "ocds": "AF-TENDER",
+    "filings-csv": "AF-FUND",
+    "ixbrl": "AF-FUND",
+    "series-csv": "AF-MACRO",
+    "worldbank": "AF-MACRO",
+}
 LEI_FILE = """LEI,Entity.LegalName,Entity.EntityCategory
 999900SAMPLEZA000383,Zorblatt Quimbyson,SOLE_PROPRIETOR
 """
@@ -32,6 +39,16 @@ LEI_FILE = """LEI,Entity.LegalName,Entity.EntityCategory
 def home(tmp_path: Path) -> Path:
     (tmp_path / "home").mkdir()
     return tmp_path / "home"
+
+
+def source_entry(name: str, adapter: str, *, redistributable: bool = True, **fields: str) -> str:
+    """An entry of `sources.toml`."""
+    values = {"adapter": adapter, "license_class": "cc-by", **fields}
+    if adapter in _SKUS:
+        values["sku"] = _SKUS[adapter]
+    lines = [f'{key} = "{value}"' for key, value in values.items()]
+    lines.append(f"commercial_redistribution = {str(redistributable).lower()}")
+    return "\n".join([f"[sources.{name}]", *lines, "", ""])
 
 
 def write(path: Path, *rows: str) -> Path:

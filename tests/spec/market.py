@@ -18,38 +18,19 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.live import LiveServer, create_key, run, succeed
+from tests.spec.ingesting import source_entry
 from tests.spec.register import COLUMNS, lei, record
 
 Json = dict[str, Any]
 
-SOURCES = """
-[sources.portal-za]
-adapter = "ocds"
-sku = "AF-TENDER"
-country = "ZA"
-license_class = "open-government"
-commercial_redistribution = true
-
-[sources.portal-ke]
-adapter = "ocds"
-sku = "AF-TENDER"
-country = "ken"
-license_class = "cc-by"
-commercial_redistribution = true
-
-[sources.portal-any]
-adapter = "ocds"
-sku = "AF-TENDER"
-license_class = "cc-by"
-commercial_redistribution = true
-
-[sources.portal-closed]
-adapter = "ocds"
-sku = "AF-TENDER"
-country = "ZA"
-license_class = "open-government"
-commercial_redistribution = false
-"""
+SOURCES = "".join(
+    (
+        source_entry("portal-za", "ocds", country="ZA", license_class="open-government"),
+        source_entry("portal-ke", "ocds", country="ken"),
+        source_entry("portal-any", "ocds"),
+        source_entry("portal-closed", "ocds", country="ZA", redistributable=False),
+    )
+)
 
 BREWER, MINER, TWIN_ONE, TWIN_TWO = (lei(s) for s in ("BREWER", "MINER", "TWIN1", "TWIN2"))
 TRADER, UNKNOWN = lei("TRADER"), lei("UNKNOWN")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.live import LiveServer, succeed
+from tests.spec.ingesting import source_entry
 from tests.spec.register import BANK, BREWER, COLUMNS, record, sid
 
 SOURCES = "".join(
-    f'[sources.tenders-{code}]\nadapter = "ocds"\nsku = "AF-TENDER"\ncountry = "{code.upper()}"\n'
-    'license_class = "open-government"\ncommercial_redistribution = true\n'
+    source_entry(f"tenders-{code}", "ocds", country=code.upper(), license_class="open-government")
     for code in ("za", "ke")
 )
 LEIS = "\n".join(

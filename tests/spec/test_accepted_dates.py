@@ -16,6 +16,7 @@ from sankofa.edition.write.datasets import fundamentals, macro_series, tenders
 from sankofa.ledger import macro
 from sankofa.model.days import latest_day
 from tests.live import LiveServer, create_key, succeed
+from tests.spec.ingesting import source_entry
 from tests.spec.register import COLUMNS, MINER, record
 from tests.world.desk import Desk
 
@@ -24,14 +25,7 @@ LATEST = latest_day(TODAY.isoformat())
 FIRST = "1800-01-01"
 REFUSED = ("1799-12-31", (date.fromisoformat(LATEST) + timedelta(1)).isoformat(), "0001-12-31", "9999-12-31")
 REASON = f"outside {FIRST} to {LATEST}"
-SOURCES = """
-[sources.portal]
-adapter = "ocds"
-sku = "AF-TENDER"
-country = "ZA"
-license_class = "open-government"
-commercial_redistribution = true
-"""
+SOURCES = source_entry("portal", "ocds", country="ZA")
 SERIES = (("CPI.ZA", "cpi", "monthly"), ("FX.EUR.ZAR", "fx", "daily"), ("FX.EUR.USD", "fx", "daily"))
 DAYS = ("0001-01-01", "0001-02-01", "0001-03-01", "1500-06-30", "1999-12-31", "2024-06-01")
 _FILING = "entity,line_item,value,currency,period_start,period_end,available_at,document,location"

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.every import every
@@ -232,6 +233,16 @@ ATTEMPTS: dict[str, Attempt] = {
     "not quite": lambda s, key: s.get(ISSUER, key + "x"),
     "refused method": lambda s, key: s.http.post(ISSUER, headers={"X-API-Key": key}, content=key),
     "malformed": lambda s, key: exchange(s.port, f"GET {key}\r\nX-API-Key: {key}\r\n\r\n".encode()),
+    "tool": lambda s, key: s.tool("get_entity", key, {"service_id": ENTITY.rpartition("/")[2]}),
+    "another tool": lambda s, key: s.tool("get_entity", key, {"service_id": "A", "api_key": key}),
+    "arguments": lambda s, key: s.http.post("/mcp", json={"params": [key]}, headers={"X-API-Key": key}),
+    "broken message": lambda s, key: s.http.post("/mcp", content=f'{{"{key}"', headers={"X-API-Key": key}),
+    "foreign page": lambda s, key: s.http.post(
+        "/mcp", json={}, headers={"X-API-Key": key, "Origin": "https://evil.example"}
+    ),
+    "two keys": lambda s, key: s.http.post(
+        "/mcp", json={}, headers={"X-API-Key": key, "Authorization": f"Bearer {key}x"}
+    ),
     "twice": lambda s, key: exchange(
         s.port, request(ISSUER, "Host: x", f"X-API-Key: {key}", f"X-API-Key: {key}")
     ),
@@ -244,10 +255,9 @@ def test_a_key_is_in_no_file_no_log_and_no_error(sample_home: Path, tmp_path: Pa
         key = chatty.key("starter", "--label", "kept secret")
         for name, attempt in ATTEMPTS.items():
             answer = attempt(chatty, key)
-            text = (
-                answer.decode(errors="replace") if isinstance(answer, bytes) else getattr(answer, "text", "")
-            )
+            text = answer.text if isinstance(answer, httpx.Response) else str(answer)
             assert key not in text, name
+        assert "Sankofa at" in chatty.log
     assert key not in chatty.log
     assert key not in run(chatty.home, "keys", "list").stdout
     for path in chatty.home.rglob("*"):

@@ -91,11 +91,8 @@ listed = graph.objects(None, DCAT.dataset)
 output["datasets"] = sorted(str(graph.value(one, DCTERMS.identifier)) for one in listed)
 output["downloads"] = sorted(str(one) for one in graph.objects(None, DCAT.downloadURL))
 for lost in ("dct:title", "foaf:name", "spdx:algorithm"):  # to see the rules fail
-    less = rdflib.Graph()
-    for triple in graph:
-        if triple[1] != name(lost):
-            less.add(triple)
-    output[lost] = violations(less)
+    graph.remove((None, name(lost), None))
+output["lost"] = len(violations(graph))
 """
 READERS = """
 import mlcroissant, frictionless
@@ -117,7 +114,7 @@ def test_catalogues_are_read_without_a_key(server: LiveServer, paid_key: str) ->
     files = server.get("/v1/export", paid_key).json()["data"]
     assert output["same"]
     assert (output["violations"], output["without rules"]) == ([], [])
-    assert all(output[lost] for lost in ("dct:title", "foaf:name", "spdx:algorithm"))
+    assert output["lost"] == 3
     assert output["datasets"] == sorted(row["name"].removesuffix(".parquet") for row in files)
     opened = {row["name"].removesuffix(".parquet"): row for row in files if row["access"] == "open"}
     assert [url.partition("?")[0] for url in output["downloads"]] == sorted(

@@ -185,16 +185,6 @@ def test_retry_after_is_obeyed(home: Home) -> None:
     assert len(server.received) == 3
 
 
-def test_a_file_above_max_bytes_is_refused_packed_and_unpacked(home: Home) -> None:
-    server = home.publisher
-    server.put("/NY.GDP.MKTP.CD.csv", table(1, filler=100))
-    home.source("bank", "/NY.GDP.MKTP.CD.csv", max_bytes=1000)
-    assert "more than max_bytes (1,000)" in home.collect().stderr
-    server.fail("/NY.GDP.MKTP.CD.csv", faults.as_gzip)
-    assert "more than max_bytes (1,000) unpacked" in home.collect("bank").stderr
-    assert home.captures() == []
-
-
 def test_pages_are_fetched_by_number_and_again_if_the_list_changes(home: Home) -> None:
     server = home.publisher
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer
+from tests.spec.ingesting import source_entry
 from tests.spec.market import Desk, PaidCaller
 
 DRAW = random.Random(int(os.environ.get("TEST_SEED", "5")))
@@ -18,21 +19,9 @@ HEAD = "series,series_type,frequency,country,date,value,unit,release_date\n"
 FIRST = date(2024, 3, 4)
 DAYS = [FIRST + timedelta(days=n) for n in range(9)]
 TODAY = date(2024, 4, 1)
-SOURCES = """
-[sources.bank-ng]
-adapter = "series-csv"
-sku = "AF-MACRO"
-license_class = "open-government"
-commercial_redistribution = true
-attribution = "Bank of one end"
-
-[sources.bank-ke]
-adapter = "series-csv"
-sku = "AF-MACRO"
-license_class = "cc-by"
-commercial_redistribution = true
-attribution = "Bank of the other end"
-"""
+SOURCES = source_entry("bank-ng", "series-csv", license_class="open-government") + source_entry(
+    "bank-ke", "series-csv"
+)
 Vintages = dict[tuple[str, date], list[tuple[date, str]]]
 """For each series and day: the days of release, and the value of each (empty: withdrawn)."""
 

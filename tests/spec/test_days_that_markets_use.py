@@ -10,6 +10,7 @@ import pytest
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer, create_key, succeed
+from tests.spec.ingesting import source_entry
 
 FILER, SPLIT = "9999200", "9999201"
 FILER_ID, SPLIT_ID = (service_id(f"registry:US-SEC-CIK:{one:0>10}") for one in (FILER, SPLIT))
@@ -19,14 +20,7 @@ LISTED = {
     "NSE-KE:MILL": "2024-12-11",
     "EGX:MILL": "2024-06-13",
 }
-SOURCES = """
-[sources.submissions]
-title = "Filings of registrants"
-adapter = "sec-submissions"
-publisher = "A regulator"
-license_class = "public-domain"
-commercial_redistribution = true
-"""
+SOURCES = source_entry("submissions", "sec-submissions", license_class="public-domain")
 ACCEPTED = {  # by the end of a filing's period: filed, accepted (New York time), instant, tradable from
     "20230331": ("20240524", "2024-05-24 07:00:00", "2024-05-24T11:00:00Z", "2024-05-24"),
     "20230630": ("20240528", "2024-05-24 18:05:00.0", "2024-05-24T22:05:00Z", "2024-05-28"),

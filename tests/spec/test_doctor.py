@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import free_port, run, succeed
-from tests.spec.ingesting import GOOD, OWN_SOURCE, write
+from tests.spec.ingesting import GOOD, source_entry, write
 from tests.tampering import point_at
 
 
@@ -52,7 +52,7 @@ def test_the_command_it_recommends_without_an_edition_works(tmp_path: Path) -> N
     empty.mkdir()
     assert "sankofa publish" not in run(empty, "doctor").stdout, "there is nothing to publish"
     assert run(empty, "publish").returncode == 1
-    (empty / "sources.toml").write_text(OWN_SOURCE.format(id="own", more="commercial_redistribution = true"))
+    (empty / "sources.toml").write_text(source_entry("own", "filings-csv"))
     succeed(empty, "ingest", "own", write(tmp_path / "a.csv", GOOD.format(1)))
     advice = run(empty, "doctor").stdout
     assert "none is published; run: sankofa publish" in advice

@@ -1,4 +1,4 @@
-"""A professional customer's own domain (contract: KEY-11), on both key-value engines."""
+"""A professional customer's own domain (contract: KEY-11)."""
 
 import json
 import shutil
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from tests.depth import deep_after
 from tests.live import LiveServer, run, succeed
 from tests.patience import Stopwatch
 from tests.patience import until as wait_until
@@ -51,25 +50,17 @@ def until(holds: Callable[[], bool]) -> None:
     assert watch.seconds < SECONDS_UNTIL_ACTIVE
 
 
-def ids(home: Path, **settings: str) -> dict[str, str]:
-    listed = json.loads(run(home, "keys", "list", "--json", **settings).stdout)
+def ids(home: Path) -> dict[str, str]:
+    listed = json.loads(run(home, "keys", "list", "--json").stdout)
     return {row["label"]: row["id"] for row in listed}
 
 
-@pytest.fixture(scope="module", params=deep_after(1, ["embedded", "redis"]))
-def customer(
-    request: pytest.FixtureRequest, sample_home: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Customer]:
+@pytest.fixture(scope="module")
+def customer(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Customer]:
     home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("domains") / "home"))
-    settings = {"per_minute_sample": "100000"}
-    if request.param == "redis":
-        redis = request.getfixturevalue("redis_process")
-        redis.ensure()
-        redis.flush()
-        settings["keystore"] = redis.url
-    with LiveServer(home, workers=2, **settings) as server:
+    with LiveServer(home, workers=2, per_minute_sample="100000") as server:
         key = server.key("professional", "--label", "customer", "--per-minute", "100000")
-        new = Customer(server, key, ids(home, **settings)["customer"])
+        new = Customer(server, key, ids(home)["customer"])
         added = new.command("domains", "add", HOST, "--key", new.key_id)
         assert added.returncode == 0, added.stderr
         until(lambda: new.get(ENTITY, SANDBOX).status_code == 401)
@@ -284,7 +275,7 @@ def test_adding_and_removing_a_domain_needs_no_restart(customer: Customer) -> No
 def test_a_customer_may_have_several_keys_and_a_revoked_one_is_401(customer: Customer) -> None:
     host = "several.customer.example"
     keys = [customer.server.key("professional", "--label", f"several {n}") for n in range(2)]
-    key_ids = ids(customer.server.home, **customer.server.settings)
+    key_ids = ids(customer.server.home)
     customer.command("domains", "add", host, "--key", key_ids["several 0"])
     added = customer.command("domains", "add", host, "--key", keys[1])
     assert added.returncode == 0, "the key itself will do for its id"
@@ -306,7 +297,7 @@ def test_the_key_must_be_professional_and_valid(customer: Customer) -> None:
     for tier in ("sample", "starter"):
         customer.server.key(tier, "--label", f"bound {tier}")
     customer.server.key("professional", "--label", "bound revoked")
-    key_ids = ids(customer.server.home, **customer.server.settings)
+    key_ids = ids(customer.server.home)
     customer.command("keys", "revoke", key_ids["bound revoked"])
     for key, word in (
         (key_ids["bound sample"], "professional"),

@@ -9,6 +9,7 @@ import pytest
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer, create_key, publish_files, run
+from tests.spec.ingesting import source_entry
 from tests.spec.register import lei
 
 HEAD = (
@@ -20,14 +21,7 @@ MILL, HEIR, LATE = lei("MILL"), lei("HEIR"), lei("LATE")
 MILL_ID, HEIR_ID, LATE_ID = (service_id(f"lei:{one}") for one in (MILL, HEIR, LATE))
 FILER = "0009999123"
 FILER_ID = service_id(f"registry:US-SEC-CIK:{FILER}")
-SOURCES = """
-[sources.names]
-title = "Names of registrants"
-adapter = "sec-submissions"
-publisher = "A regulator"
-license_class = "public-domain"
-commercial_redistribution = true
-"""
+SOURCES = source_entry("names", "sec-submissions", license_class="public-domain")
 
 
 def golden_copy(folder: Path, day: str, *rows: tuple[str, str, str, str, str, str]) -> Path:
@@ -307,14 +301,6 @@ def test_screens_and_metrics_have_the_name_of_the_day(world: tuple[LiveServer, s
                 assert (row["legal_name"], row["service_id"]) == (name, MILL_ID), path
 
 
-COPIES = """
-[sources.{name}]
-adapter = "gleif-lei"
-license_class = "cc0"
-commercial_redistribution = true
-"""
-
-
 @pytest.mark.rule("ENTY-5")
 def test_a_legal_form_and_a_jurisdiction_last_from_one_copy_of_the_register_to_the_next(
     tmp_path: Path,
@@ -363,7 +349,9 @@ def test_copies_of_the_register_give_one_history_in_any_order(tmp_path: Path, da
     """Four states, in a full copy and in deltas of other sources; the last file comes first."""
     home = tmp_path / "home"
     home.mkdir()
-    (home / "sources.toml").write_text(COPIES.format(name="a-delta") + COPIES.format(name="z-delta"))
+    (home / "sources.toml").write_text(
+        source_entry("a-delta", "gleif-lei") + source_entry("z-delta", "gleif-lei")
+    )
     states = [
         ("2019-01-05", "One Mill Limited", "gleif-lei"),
         ("2020-05-04", "Two Mill Limited", "z-delta"),

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -71,19 +70,6 @@ def envelope_fields(answer: httpx.Response) -> dict[str, Any]:
     return {n.replace("-", "_"): answer.headers.get(f"X-{n}") for n in names}
 
 
-def answered(
-    server: LiveServer, key: str, operation: Operation, form: str
-) -> Iterator[tuple[httpx.Response, httpx.Response]]:
-    """The answers in JSON and in another form, of every question that has one."""
-    for question in questions(operation):
-        plain, answer = server.get(question, key), server.get(question, key, accept=form)
-        assert answer.status_code == plain.status_code, question
-        if plain.status_code == 200:
-            yield plain, answer
-        else:  # the paid crosswalk
-            assert answer.headers["Content-Type"] == "application/problem+json"
-
-
 def expected(body: dict[str, Any]) -> dict[str, Any]:
     return {
         "edition": body["edition"],
@@ -97,26 +83,45 @@ def expected(body: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.rule("ENV-7")
 @every("tier", ["sample", "paid"])
 @every("operation", SERVED, ids=IDS)
-def test_csv_has_the_rows_of_json(
+def test_csv_and_arrow_have_the_rows_of_json(
     server: LiveServer, sample_key: str, paid_key: str, operation: Operation, tier: str
 ) -> None:
     key = sample_key if tier == "sample" else paid_key
-    for plain, answer in answered(server, key, operation, CSV):
-        assert answer.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
+    for question in questions(operation):
+        plain, in_csv, in_arrow = (server.get(question, key, accept=form) for form in ("*/*", CSV, ARROW))
+        assert in_csv.status_code == in_arrow.status_code == plain.status_code, question
+        if plain.status_code != 200:  # the paid crosswalk
+            assert in_csv.headers["Content-Type"] == "application/problem+json"
+            continue
         rows, body = as_json(plain, operation)
-        header, *lines = csv.reader(io.StringIO(answer.text, newline=""), strict=True)
-        rows = tabular(operation, rows, header)
-        if rows:
-            assert sorted(header) == sorted(rows[0])
+        assert in_csv.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
+        header, *lines = csv.reader(io.StringIO(in_csv.text, newline=""), strict=True)
         fixed = [list(shape.__struct_encode_fields__) for shape in operation.shapes]
         if operation.name not in MATRICES:
             assert header in fixed or (operation.name == "get_panel" and header[: len(fixed[0])] == fixed[0])
-        assert len(lines) == len(rows)
-        for line, row in zip(lines, rows, strict=True):
-            for name, written in zip(header, line, strict=True):
-                assert written == csv_text(row[name], written), name
-        assert envelope_fields(answer) == expected(body)
-        assert answer.headers.get("Link") == plain.headers.get("Link")
+        compare(tabular(operation, rows, header), [dict(zip(header, line, strict=True)) for line in lines])
+        assert in_csv.headers.get("Link") == plain.headers.get("Link")
+        assert in_arrow.headers["Content-Type"] == ARROW
+        table = pyarrow.ipc.open_stream(in_arrow.content).read_all()
+        compare(tabular(operation, rows, table.column_names), table.to_pylist(), arrow=True)
+        for answer in (in_csv, in_arrow):
+            assert envelope_fields(answer) == expected(body)
+        metadata = {k.decode(): v.decode() for k, v in table.schema.metadata.items()}
+        assert metadata["edition"] == body["edition"]
+        assert metadata["license"] == body["_license"]
+        assert metadata.get("as_of") == body.get("as_of")
+
+
+def compare(rows: list[Any], others: list[dict[str, Any]], *, arrow: bool = False) -> None:
+    """Every cell of another form is the value of the JSON row in that form."""
+    assert len(others) == len(rows)
+    for other, row in zip(others, rows, strict=True):
+        assert other.keys() == row.keys()
+        for name, cell in other.items():
+            if arrow:
+                assert arrow_text(cell) == arrow_value(row[name], cell), name
+            else:
+                assert cell == csv_text(row[name], cell), name
 
 
 def tabular(operation: Operation, rows: list[Any], columns: list[str]) -> list[Any]:
@@ -133,32 +138,6 @@ def csv_text(value: Any, cell: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(text_of(value, cell))
-
-
-@pytest.mark.rule("ENV-7")
-@every("tier", ["sample", "paid"])
-@every("operation", SERVED, ids=IDS)
-def test_arrow_has_the_rows_of_json(
-    server: LiveServer, sample_key: str, paid_key: str, operation: Operation, tier: str
-) -> None:
-    key = sample_key if tier == "sample" else paid_key
-    for plain, answer in answered(server, key, operation, ARROW):
-        assert answer.headers["Content-Type"] == ARROW
-        rows, body = as_json(plain, operation)
-        table = pyarrow.ipc.open_stream(answer.content).read_all()
-        rows = tabular(operation, rows, table.column_names)
-        if rows:
-            assert sorted(table.column_names) == sorted(rows[0])
-        lines = table.to_pylist()
-        assert len(lines) == len(rows)
-        for line, row in zip(lines, rows, strict=True):
-            for name, value in row.items():
-                assert arrow_text(line[name]) == arrow_value(value, line[name]), name
-        assert envelope_fields(answer) == expected(body)
-        metadata = {k.decode(): v.decode() for k, v in table.schema.metadata.items()}
-        assert metadata["edition"] == body["edition"]
-        assert metadata["license"] == body["_license"]
-        assert metadata.get("as_of") == body.get("as_of")
 
 
 def arrow_text(value: Any) -> Any:

@@ -18,7 +18,7 @@ from sankofa.operations.contract import endpoints
 from sankofa.rest.formats import ARROW
 from tests.depth import deep_after
 from tests.live import LiveServer, create_key, succeed
-from tests.spec.test_formats import arrow_text, arrow_value, as_json, csv_text
+from tests.spec.test_formats import as_json, compare
 from tests.world.desk import Desk
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
@@ -255,18 +255,12 @@ def test_a_locked_view_shows_no_capture_in_any_format(crowded: LiveServer, vinta
 def same_in_every_form(crowded: LiveServer, key: str, path: str) -> list[dict[str, Any]]:
     """Compare the rows of an answer with those of its other formats, and return them."""
     rows, body = as_json(crowded.get(path, key), OPERATION)
-    answer = crowded.get(path, key, accept=ARROW)
-    table = pyarrow.ipc.open_stream(answer.content).read_all()
+    table = pyarrow.ipc.open_stream(crowded.get(path, key, accept=ARROW).content).read_all()
     assert table.num_rows == body["count"] == len(rows) > 0
-    for line, row in zip(table.to_pylist(), rows, strict=True):
-        assert list(line) == list(row)
-        for name, value in row.items():
-            assert arrow_text(line[name]) == arrow_value(value, line[name]), name
+    compare(rows, table.to_pylist(), arrow=True)
     assert table.schema.metadata.get(b"edition", b"").decode() == (body["edition"] or "")
     text = crowded.get(path, key, accept="text/csv").text
     header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    assert len(lines) == len(rows)
-    for fields, row in zip(lines, rows, strict=True):
-        assert header == list(row)
-        assert [csv_text(row[name], cell) for name, cell in zip(header, fields, strict=True)] == fields
+    assert header == table.column_names == list(rows[0])
+    compare(rows, [dict(zip(header, line, strict=True)) for line in lines])
     return rows

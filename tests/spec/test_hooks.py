@@ -7,10 +7,9 @@ import json
 import os
 import shutil
 import signal
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -31,48 +30,31 @@ lei:999900SAMPLEZA000189,revenue,49400000000,ZAR,2024-07-01,2025-06-29,FY,2025-1
 
 
 class Receiver:
-    """An address that records messages and answers with scripted statuses, then with 204."""
+    """Records messages and answers with scripted statuses, then with 204."""
 
     def __init__(self) -> None:
+        self.url = ""
         self.attempts: list[tuple[float, str, dict[str, str], bytes, int]] = []
         self.statuses: list[int] = []
         self.refused = b""
         """A body with these bytes is answered with 503."""
-        receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                status = receiver.statuses.pop(0) if receiver.statuses else 204
-                status = 503 if receiver.refused and receiver.refused in body else status
-                fields = {name.lower(): value for name, value in self.headers.items()}
-                receiver.attempts.append((time.monotonic(), self.path, fields, body, status))
-                self.send_response(status)
-                if status == 302:
-                    self.send_header("location", "/elsewhere")
-                self.send_header("content-length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+    def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes]:
+        status = self.statuses.pop(0) if self.statuses else 204
+        status = 503 if self.refused and self.refused in body else status
+        fields = {name.lower(): value for name, value in request.headers.items()}
+        self.attempts.append((time.monotonic(), request.path, fields, body, status))
+        return status, b""
 
     def accepted(self, path: str) -> list[dict[str, Any]]:
         return [json.loads(a[3]) for a in list(self.attempts) if a[1] == path and a[4] == 204]
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     receiver = Receiver()
-    yield receiver
-    receiver.close()
+    with answering_posts(receiver.answer) as receiver.url:
+        yield receiver
 
 
 def ids(messages: list[dict[str, Any]]) -> list[str]:

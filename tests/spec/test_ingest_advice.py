@@ -8,17 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.live import run, succeed
-from tests.spec.ingesting import GOOD, HEADER, OWN_SOURCE, counts, ledger_facts, rejects, write
+from tests.spec.ingesting import GOOD, HEADER, counts, ledger_facts, rejects, source_entry, write
 from tests.spec.ingesting import home as home
-from tests.spec.test_collect import Home
-from tests.spec.test_collect import server as server
 
 BAD = GOOD.format("{}").replace("afs-2022", "afs-2021")
 
 
 @pytest.fixture
 def source(home: Path) -> Path:
-    (home / "sources.toml").write_text(OWN_SOURCE.format(id="own", more="commercial_redistribution = true"))
+    (home / "sources.toml").write_text(source_entry("own", "filings-csv"))
     return home
 
 
@@ -101,11 +99,7 @@ def test_a_period_that_ends_after_its_publication_is_a_warning_and_stays(source:
     "rejected rows that are listed", "rejected rows before the first accepted one", "list of rejected rows"
 )
 def test_a_reply_with_only_rejects_is_abandoned_and_its_rejects_file_is_bounded(home: Path, tmp_path: Path):
-    (home / "sources.toml").write_text(
-        OWN_SOURCE.format(id="own", more="commercial_redistribution = true\ncountry = 'ZA'")
-        .replace("filings-csv", "ocds")
-        .replace("AF-FUND", "AF-TENDER")
-    )
+    (home / "sources.toml").write_text(source_entry("own", "ocds", country="ZA"))
     few = tmp_path / "few.json.gz"
     good = {"ocid": "ocds-1", "id": "1", "date": "2024-01-01T00:00:00Z", "tag": ["tender"]}
     few.write_bytes(gzip.compress(json.dumps({"releases": [good, *([{}] * 5_000)]}).encode()))
@@ -119,13 +113,3 @@ def test_a_reply_with_only_rejects_is_abandoned_and_its_rejects_file_is_bounded(
     assert done.returncode == 1
     assert "none of its first 100,000 rows can be used" in done.stderr
     assert sum(path.stat().st_size for path in (home / "rejects").iterdir()) < 1_000_000
-
-
-@pytest.mark.rule("ING-13")
-def test_a_gzip_file_that_unpacks_to_more_than_max_bytes_is_not_collected(tmp_path: Path, server: object):
-    desk = Home(tmp_path, server)  # type: ignore[arg-type]
-    desk.publisher.put("/bomb.csv.gz", gzip.compress(bytes(2_000_000)))
-    desk.source("bomb", "/bomb.csv.gz", max_bytes=100_000)
-    done = desk.collect()
-    assert done.returncode == 1
-    assert "more than max_bytes (100,000) unpacked" in done.stderr

@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from tests.live import run, succeed
-from tests.spec.ingesting import HEADER, OWN_SOURCE, counts, ledger_facts, rejects, write
+from tests.spec.ingesting import HEADER, counts, ledger_facts, rejects, source_entry, write
 from tests.spec.ingesting import home as home
 
 COLUMNS = HEADER.split(",")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.rule("ING-15")
 
 @pytest.fixture
 def source(home: Path) -> Path:
-    (home / "sources.toml").write_text(OWN_SOURCE.format(id="own", more="commercial_redistribution = true"))
+    (home / "sources.toml").write_text(source_entry("own", "filings-csv"))
     return home
 
 
@@ -161,12 +161,7 @@ def test_days_are_read_in_either_calendar_of_excel(source: Path, tmp_path: Path)
 
 
 def test_series_and_identifiers_come_from_workbooks_too(home: Path, tmp_path: Path) -> None:
-    entries = [
-        OWN_SOURCE.format(id=adapter, more="commercial_redistribution = true")
-        .replace("filings-csv", adapter)
-        .replace("AF-FUND", "AF-MACRO")
-        for adapter in ("series-csv", "identifiers-csv")
-    ]
+    entries = [source_entry(adapter, adapter) for adapter in ("series-csv", "identifiers-csv")]
     (home / "sources.toml").write_text("".join(entries))
     for adapter, header, line, text in (
         (

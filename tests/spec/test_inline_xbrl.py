@@ -10,19 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.spec import inline_report
+from tests.spec.ingesting import source_entry
 from tests.spec.inline_report import BODY, LEI, report, report_package, taxonomy
 from tests.spec.market import Desk, PaidCaller, counts
 from tests.spec.register import COLUMNS, record
 
 pytest.importorskip("arelle", reason="inline XBRL is an extra, which is not installed here")
 
-SOURCES = """
-[sources.reports]
-adapter = "ixbrl"
-sku = "AF-FUND"
-license_class = "statutory-filing"
-commercial_redistribution = true
-"""
+SOURCES = source_entry("reports", "ixbrl", license_class="statutory-filing")
 NAME = "2024-03-28-annual.zip"
 
 

@@ -3,7 +3,6 @@ import json
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.live import LiveServer, run, succeed
+from tests.patience import until
 
 
 @pytest.fixture
@@ -134,9 +134,6 @@ def test_keys_can_be_copied_from_files_to_a_shared_store(home: Path, redis_url: 
     assert run(home, "keys", "list", keystore=redis_url, keys_secret="another").returncode == 1
 
 
-PATIENCE = 20.0
-
-
 class Desk(NamedTuple):
     """A running service and its command line."""
 
@@ -160,27 +157,11 @@ class Desk(NamedTuple):
         (row,) = self.server.rows("/v1/usage", key)
         return row
 
-    def becomes_unauthorized(self, key: str) -> str:
-        deadline = time.monotonic() + PATIENCE
-        while (answer := self.server.get("/v1/export", key)).status_code != 401:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        detail: str = answer.json()["detail"]
-        return detail
 
-
-@pytest.fixture(scope="module", params=["embedded", "redis"])
-def desk(
-    request: pytest.FixtureRequest, sample_home: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Desk]:
+@pytest.fixture(scope="module")
+def desk(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("key-life") / "home"))
-    settings: dict[str, Any] = {}
-    if request.param == "redis":
-        redis = request.getfixturevalue("redis_process")
-        redis.ensure()
-        redis.flush()
-        settings = {"keystore": redis.url, "usagestore": redis.url}
-    with LiveServer(home, **settings) as server:
+    with LiveServer(home) as server:
         yield Desk(server)
 
 
@@ -214,10 +195,7 @@ def test_a_rotated_key_is_replaced_by_one_with_the_same_rights_after_an_overlap(
     assert (ours["month_used"], ours["expires_at"]) == (used + 2, None), "counted together"
     (row,) = [row for row in desk.listed() if row["counted_as"] == key_id]
     assert row["label"] == "a desk"
-    deadline = time.monotonic() + PATIENCE
-    while desk.server.get("/v1/export", new, host=host).status_code != 200:
-        assert time.monotonic() < deadline, "a domain answers the new key too"
-        time.sleep(0.05)
+    until(lambda: desk.server.get("/v1/export", new, host=host).status_code == 200)  # the domain knows it too
     again = desk.command("keys", "rotate", key_id)
     assert (again.returncode, again.stdout) == (1, "")
     assert "rotate that one" in again.stderr
@@ -227,7 +205,8 @@ def test_a_rotated_key_is_replaced_by_one_with_the_same_rights_after_an_overlap(
 def test_after_the_overlap_the_old_key_is_refused_with_the_reason(desk: Desk) -> None:
     key, _ = desk.create("--tier", "starter")
     new = desk.command("keys", "rotate", key, "--overlap", "0h").stdout.strip()
-    assert "expired at" in desk.becomes_unauthorized(key)
+    until(lambda: desk.server.get("/v1/export", key).status_code == 401)
+    assert "expired at" in desk.server.get("/v1/export", key).json()["detail"]
     assert desk.server.get("/v1/export", new).status_code == 200
     assert "expired" not in desk.server.get("/v1/export", "sk_nobody").text
     assert "  expired " in desk.command("keys", "list").stdout

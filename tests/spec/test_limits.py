@@ -1,5 +1,6 @@
 """Each limit of docs/reference/limits.md: the bound is accepted, and one more gets the documented answer."""
 
+import gzip
 import json
 import shutil
 from collections.abc import Iterator
@@ -243,6 +244,7 @@ def collecting(tmp_path: Path) -> Iterator[Home]:
 PAGE = "/NY.GDP.MKTP.CD.csv"
 
 
+@pytest.mark.rule("ING-13")
 @pytest.mark.limit("reply of a publisher (max_bytes), unpacked")
 def test_a_reply_has_a_maximum_size(collecting: Home) -> None:
     content = table(1, filler=100)
@@ -254,6 +256,9 @@ def test_a_reply_has_a_maximum_size(collecting: Home) -> None:
     for fault in ((), (faults.as_gzip,)):
         collecting.publisher.fail(PAGE, *fault)
         assert "more than max_bytes" in collecting.collect("large").stderr
+    collecting.publisher.put(f"{PAGE}.gz", gzip.compress(content.encode()))
+    collecting.source("packed", f"{PAGE}.gz", max_bytes=len(content) - 1)
+    assert "unpacked" in collecting.collect("packed").stderr
 
 
 @pytest.mark.limit("redirects of a publisher", "SANKOFA_COLLECT_ATTEMPTS")

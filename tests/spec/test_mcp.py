@@ -130,7 +130,7 @@ async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(serve
     async with connect(server, key, revision) as client:
         for operation in (one for one in operations() if one.tool and one.path):
             for question in QUESTIONS[operation.name]:
-                few = {"limit": 20} if "limit" in operation.parameters else {}
+                few: dict[str, Any] = {"limit": 20} if "limit" in operation.parameters else {}
                 if operation.name == "search_tenders":  # a tool has every country, in the compact form
                     few |= {"country": "ZA", "detail": "compact"} | question
                 path, query = address(operation, {**question, **few})

@@ -282,27 +282,3 @@ def _until_closed(link: socket.socket) -> bytes:
 def test_a_malformed_body_is_refused_and_the_server_lives(server, body, headers, status, revision):
     assert post(server, body, revision, **headers).status_code == status
     assert post(server, message("tools/list", revision), revision).status_code == 200
-
-
-# Secrets
-
-
-@pytest.mark.rule("KEY-16")
-def test_no_key_reaches_the_log_or_an_answer_or_the_disk(serve):
-    server = serve(log_level="debug")
-    key = server.key("starter", "--per-month", "4")
-    for revision in REVISIONS:
-        post(server, message("tools/list", revision), revision, key)
-        call(server, "get_entity", {"service_id": RETAILER}, revision, key)
-        call(server, "get_entity", {"service_id": RETAILER, "api_key": key}, revision, key)
-        call(server, "get_entity", [key], revision, key)
-        call(server, "get_entity", {"service_id": key}, revision, "sk_" + key)
-        post(server, f'{{"key": "{key}"'.encode(), revision, key)
-        httpx.post(
-            f"{server.url}/mcp", json={}, headers={"x-api-key": key, "authorization": f"Bearer {key}x"}
-        )
-        httpx.post(f"{server.url}/mcp", json={}, headers={"x-api-key": key, "origin": "https://evil.example"})
-    assert "Sankofa at" in server.log
-    assert key not in server.log
-    for path in (file for file in server.home.rglob("*") if file.is_file()):
-        assert key.encode() not in path.read_bytes(), path

@@ -11,25 +11,15 @@ import pytest
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer, create_key, publish_files
 from tests.spec.filed_names import FACTS, SETS, company_facts, data_set
+from tests.spec.ingesting import source_entry
 from tests.spec.inline_report import report, report_package, taxonomy
 
 pytest.importorskip("arelle", reason="inline XBRL is an extra, which is not installed here")
 
 CIK: Final = "0009999300"
 ID: Final = service_id(f"registry:US-SEC-CIK:{CIK}")
-SOURCES: Final = """
-[sources.a-reports]
-adapter = "ixbrl"
-sku = "AF-FUND"
-license_class = "statutory-filing"
-commercial_redistribution = true
-"""
-NAMES_OF_REGISTRANTS: Final = """
-[sources.names]
-adapter = "sec-submissions"
-license_class = "public-domain"
-commercial_redistribution = true
-"""
+SOURCES: Final = source_entry("a-reports", "ixbrl", license_class="statutory-filing")
+NAMES_OF_REGISTRANTS: Final = source_entry("names", "sec-submissions")
 NAME: Final = "Riftline Sample Telecom PLC"
 """In the report of `inline_report`."""
 

@@ -4,9 +4,8 @@ import json
 import os
 import shutil
 import signal
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx
@@ -16,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.live import LiveServer, free_port, run
 from tests.patience import until
+from tests.publisher import answering_posts
 
 SECRET_WORD = "Ubuntu-Holdings-query"
 
@@ -25,23 +25,12 @@ def spans() -> Iterator[tuple[str, list[bytes]]]:
     """A collector of traces: its address and the spans it received."""
     received: list[bytes] = []
 
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            received.append(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
+    def collect(_: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes]:
+        received.append(body)
+        return 200, b""
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1/traces", received
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with answering_posts(collect) as url:
+        yield f"{url}/v1/traces", received
 
 
 @pytest.fixture(scope="module")

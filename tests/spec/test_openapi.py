@@ -21,6 +21,7 @@ from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 from tests.every import every
 from tests.live import LiveServer
+from tests.spec.questions import QUESTIONS, address
 
 SNAPSHOT = Path(__file__).with_name("snapshots") / "openapi.json"
 EXAMPLES = Path(sankofa.rest.__file__).with_name("examples")
@@ -168,6 +169,31 @@ def test_every_field_of_an_answer_and_its_rows_is_required(document: dict[str, A
     for shape, item in zip(operation.shapes, items.get("anyOf", [items]), strict=True):
         row = schemas[item["$ref"].rpartition("/")[2]]
         assert row["required"] == list(row["properties"]) == list(shape.__struct_encode_fields__)
+
+
+@pytest.mark.rule("SPEC-2", "PAR-6")
+def test_links_lead_to_the_next_page_and_to_other_operations(
+    server: LiveServer, paid_key: str, document: dict[str, Any]
+) -> None:
+    by_name = {operation.name: operation for operation in SERVED}
+    followed = 0
+    for operation in SERVED:
+        listed = document["paths"][operation.path]["get"]["responses"]["200"].get("links", {})
+        for link in listed.values():
+            assert link["parameters"].keys() <= by_name[link["operationId"]].parameters.keys()
+        if "NextPage" not in listed:
+            continue
+        question = {**QUESTIONS[operation.name][-1], "limit": "1"}
+        path, query = address(operation, question)
+        sent = {"$response.body#/next_cursor": server.body(path, paid_key, **query)["next_cursor"]}
+        sent |= {f"$request.{place}.{n}": v for n, v in question.items() for place in ("path", "query")}
+        parameters = listed["NextPage"]["parameters"]
+        again = {name: sent[value] for name, value in parameters.items() if sent.get(value)}
+        if "cursor" in again:
+            path, query = address(operation, again)
+            assert server.body(path, paid_key, **query)["count"] == 1, path
+            followed += 1
+    assert followed > 10
 
 
 def test_as_of_accepts_calendar_days_and_says_that_future_ones_are_refused(document: dict[str, Any]):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sankofa.model.identifiers import service_id
+from tests.spec.ingesting import source_entry
 from tests.spec.market import Desk, PaidCaller
 from tests.spec.register import lei
 
@@ -34,18 +35,7 @@ entity,id_type,id_value,registry,legal_name,country
 {HOLDER},registry,80012345-6,PY-RUC,,
 registry:UG-RSB:80020001234567,aggregator,ug/80020001234567,,Zqnamutebi Zqkato,UG
 """
-SOURCES = """
-[sources.figures]
-adapter = "filings-csv"
-sku = "AF-FUND"
-license_class = "cc-by"
-commercial_redistribution = true
-
-[sources.ids]
-adapter = "identifiers-csv"
-license_class = "cc-by"
-commercial_redistribution = true
-"""
+SOURCES = source_entry("figures", "filings-csv") + source_entry("ids", "identifiers-csv")
 
 
 @pytest.fixture(scope="module")

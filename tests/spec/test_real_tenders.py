@@ -15,6 +15,7 @@ import pytest
 
 from sankofa.model.ocds.redaction import CUT
 from tests.live import run
+from tests.spec.ingesting import source_entry
 from tests.spec.market import Desk as Home
 from tests.spec.market import PaidCaller, counts, instant
 from tests.torture import rounds
@@ -61,11 +62,7 @@ def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         pytest.skip(f"NOT TESTED: real tenders (no folder {folders})")
     desk = Home(tmp_path_factory.mktemp("real-tenders"))
     (desk.home / "sources.toml").write_text(
-        "\n".join(
-            f'[sources.{source_id(name)}]\nadapter = "ocds"\nsku = "AF-TENDER"\ncountry = "{country}"\n'
-            'license_class = "open-government"\ncommercial_redistribution = true\n'
-            for name, country in COUNTRIES.items()
-        )
+        "".join(source_entry(source_id(name), "ocds", country=country) for name, country in COUNTRIES.items())
     )
     ingested = {}
     for folder in sorted(path for path in folders.iterdir() if path.is_dir()):

@@ -23,7 +23,8 @@ from sankofa.client import Client
 from sankofa.model.identifiers import service_id
 from sankofa.operations.panel import MOST_CELLS
 from tests.every import every
-from tests.live import LiveServer
+from tests.live import LiveServer, publish_files
+from tests.starter import ISSUERS
 
 RETAILER = service_id("lei:999900SAMPLEZA000189")
 FIELDS = set(
@@ -243,20 +244,21 @@ def restated_in(path: Path) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.rule("RST-1")
-def test_restatements_of_real_filings_are_those_in_the_files(starter_part_server: LiveServer) -> None:
-    server, compared = starter_part_server, 0
-    key = server.key("professional", "--per-minute", "10000")
-    issuers = {row["service_id"] for row in server.rows("/v1/issuers", key)}
+def test_restatements_of_real_filings_are_those_in_the_files(tmp_path: Path) -> None:
     folder = Path(sankofa.__file__).parent / "starter" / "filings" / "companyfacts"
-    for path in sorted(folder.glob("*.json.gz")):
-        issuer = service_id(f"registry:US-SEC-CIK:{path.name[3:13]}")
-        if issuer not in issuers:
-            continue
-        rows = restated(server, key, f"service_id={issuer}")
-        names = "concept unit period_start period_end value_before value_after available_before available_at"
-        served = {tuple(row[name] for name in names.split()) for row in rows}
-        assert served == restated_in(path)
-        compared += len(served)
+    files = {cik: folder / f"CIK{cik:0>10}.json.gz" for cik in ISSUERS}
+    publish_files(tmp_path / "home", *(("sec-companyfacts", path) for path in files.values()))
+    compared = 0
+    with LiveServer(tmp_path / "home") as server:
+        key = server.key("professional")
+        for cik, path in files.items():
+            rows = restated(server, key, f"service_id={service_id(f'registry:US-SEC-CIK:{cik:0>10}')}")
+            names = (
+                "concept unit period_start period_end value_before value_after available_before available_at"
+            )
+            served = {tuple(row[name] for name in names.split()) for row in rows}
+            assert served == restated_in(path)
+            compared += len(served)
     assert compared > 200
 
 

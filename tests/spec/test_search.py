@@ -97,14 +97,18 @@ def test_limit_country_and_type_narrow_the_search(live: LiveServer, paid: str) -
     assert [row["id"] for row in found(live, paid, q="thornveld", country="za")] == [sid(f"lei:{BREWER}")]
 
 
-@pytest.mark.rule("SEARCH-1")
+@pytest.mark.rule("SEARCH-1", "SEARCH-4")
 @every(
     ("query", "type_", "expected"),
     [
         ("CPI.ZA", "series", "CPI.ZA"),
         ("cpi south africa", "series", "CPI.ZA"),
         ("south african cpi", "series", "CPI.ZA"),
+        ("south african inflation 2023", "series", "CPI.ZA"),
         ("rand euro", "series", "FX.EUR.ZAR"),
+        ("euro exchange rate south africa", "series", "FX.EUR.ZAR"),
+        ("Nigeria's GDP", "indicator", "NY.GDP.MKTP.CD"),
+        ("GDP of Nigeria", "indicator", "NY.GDP.MKTP.CD"),
         ("NY.GDP.MKTP.CD", "indicator", "NY.GDP.MKTP.CD"),
         ("inflation consumer prices", "indicator", "FP.CPI.TOTL.ZG"),
         ("Consumer infl", "indicator", "FP.CPI.TOTL.ZG"),

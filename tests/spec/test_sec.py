@@ -16,7 +16,8 @@ import pytest
 import requests
 
 from tests.depth import deep_after
-from tests.live import LiveServer, succeed
+from tests.live import LiveServer, publish_files
+from tests.real_inputs import companyfacts_of
 from tests.spec.test_links import link
 
 CIK = 9999900002
@@ -119,18 +120,20 @@ def test_the_frames_of_a_year_that_ends_in_june_are_those_of_the_sec(
     shared_data: Path, tmp_path: Path
 ) -> None:
     """The SEC's files mark which figure it chose for which frame."""
-    ciks = (93676, 817720, 1438535)
+    folder = shared_data / "fundamentals" / "companyfacts-2021"
+    paths = [folder / f"CIK{cik:010}.json.gz" for cik in (93676, 817720, 1438535)]
     marked: defaultdict[str, dict[int, str]] = defaultdict(dict)
     home = tmp_path / "home"
-    for cik in ciks:
-        path = shared_data / "fundamentals" / "companyfacts-2021" / f"CIK{cik:010}.json.gz"
+    concepts = {f"us-gaap:{concept}" for concept in CONCEPTS}
+    parts = companyfacts_of(paths, tmp_path / "parts", lambda *_: True, concepts, quarters=True)
+    for path in paths:
+        cik = int(path.name[3:13])
         facts = json.loads(gzip.decompress(path.read_bytes()), parse_float=str, parse_int=str)
         for concept in CONCEPTS:
             for one in facts["facts"]["us-gaap"].get(concept, {"units": {"USD": []}})["units"]["USD"]:
                 if frame := one.get("frame"):
                     marked[f"{concept}/USD/{frame}"][cik] = one["val"]
-        succeed(home, "ingest", "sec-companyfacts", path)
-    succeed(home, "publish")
+    publish_files(home, *(("sec-companyfacts", path) for path in parts))
     with LiveServer(home) as server:
         key = server.key("starter", "--per-minute", "100000")
         for name, chosen in marked.items():

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.spec.ingesting import source_entry
 from tests.spec.market import Desk, PaidCaller
 
 HEAD = "series,series_type,frequency,country,date,value,unit,release_date\n"
@@ -19,16 +20,7 @@ MONTHLY = HEAD + "".join(
     f"FX.USD.ZAR,fx,monthly,ZA,2017-0{n}-01,13.{n},ZAR per USD,2017-12-08\n" for n in (1, 2)
 )
 PRICES = HEAD + "FX.USD.ZAR,cpi,daily,ZA,2025-01-01,1,index,2025-01-01\n"
-SOURCES = "".join(
-    f"""
-[sources.{name}]
-adapter = "series-csv"
-sku = "AF-MACRO"
-license_class = "cc0"
-commercial_redistribution = true
-"""
-    for name in ("one", "two", "three")
-)
+SOURCES = "".join(source_entry(name, "series-csv") for name in ("one", "two", "three"))
 
 
 def take(desk: Desk, source: str, text: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer, create_key
+from tests.spec.ingesting import source_entry
 from tests.world.desk import Desk
 
 SOURCE_FIELDS = set(
@@ -94,9 +95,8 @@ def test_freshness_uses_only_days_with_evidence(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "home", date(2024, 3, 1))
     desk.home.mkdir(exist_ok=True)
     (desk.home / "sources.toml").write_text(
-        "\n".join(
-            f'[sources.{name}]\nadapter = "filings-csv"\nsku = "AF-FUND"\nlicense_class = "cc0"\n'
-            f'commercial_redistribution = true\nlicence = "Of its own"\nlicence_url = "https://example.org/{name}"'
+        "".join(
+            source_entry(name, "filings-csv", licence="Of its own", licence_url=f"https://example.org/{name}")
             for name in ("dated", "undated", "withdrawn")
         )
     )

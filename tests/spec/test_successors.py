@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sankofa.model.identifiers import service_id
+from tests.spec.ingesting import source_entry
 from tests.spec.market import Desk, PaidCaller
 
 OLD, NEW, OTHER = (f"registry:US-SEC-CIK:000000000{n}" for n in (1, 2, 3))
@@ -22,21 +23,13 @@ FIGURES = f"""\
 entity,line_item,value,currency,period_start,period_end,available_at,document
 {OLD},revenue,100,USD,2020-01-01,2020-12-31,2021-03-01,afs
 """
-SOURCES = """
-[sources.figures]
-adapter = "filings-csv"
-sku = "AF-FUND"
-publisher = "An Exchange"
-license_class = "cc-by"
-licence = "CC-BY-4.0"
-commercial_redistribution = true
-attribution = "As the filing says: (c) Issuers."
-
-[sources.ids]
-adapter = "identifiers-csv"
-license_class = "cc-by"
-commercial_redistribution = true
-"""
+SOURCES = source_entry("ids", "identifiers-csv") + source_entry(
+    "figures",
+    "filings-csv",
+    publisher="An Exchange",
+    licence="CC-BY-4.0",
+    attribution="As the filing says: (c) Issuers.",
+)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import sankofa
 from tests.live import succeed
+from tests.spec.ingesting import source_entry
 from tests.spec.register import lei
 
 SAMPLE: Final = Path(sankofa.__file__).parent / "sample"
@@ -26,14 +27,7 @@ GONE: Final = lei("GONE")
 LATE: Final = "sample-late"
 """A source of identifiers that is ingested after the day."""
 _SOURCES: Final = "".join(
-    f"""
-[sources.{name}]
-title = "A source that comes later"
-adapter = "identifiers-csv"
-license_class = "cc0"
-commercial_redistribution = true
-attribution = "{name}"
-"""
+    source_entry(name, "identifiers-csv", title="A source that comes later", attribution=name)
     for name in (LATE, "sample-gone")
 )
 Rows = list[list[str]]
