@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 from tests.depth import Remark, leave_out
-from tests.live import COMMANDS, LiveServer, succeed
+from tests.live import COMMANDS, Copies, LiveServer, succeed
 from tests.once import made_once
 from tests.services import (
     MISSING,
@@ -113,6 +113,16 @@ def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         publish_without_rates(folder / "home")
 
     return made_once(tmp_path_factory, "small", make) / "home"
+
+
+@pytest.fixture(scope="session")
+def copy_sample(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Copies:
+    return lambda: Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("sample") / "home"))
+
+
+@pytest.fixture(scope="session")
+def copy_small(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Copies:
+    return lambda: Path(shutil.copytree(small_home, tmp_path_factory.mktemp("small") / "home"))
 
 
 @pytest.fixture(scope="session")

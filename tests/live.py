@@ -30,6 +30,7 @@ from tests.services import free_port
 
 __all__ = [
     "PATIENCE",
+    "Copies",
     "LiveServer",
     "columns_of",
     "create_key",
@@ -39,6 +40,8 @@ __all__ = [
     "succeed",
 ]
 
+Copies = Callable[[], Path]
+"""Makes a copy of a HOME that the test may change."""
 COMMAND = Path(sys.executable).with_name("sankofa")
 COMMANDS = Commands()
 _EXACT = partial(json.loads, parse_int=Decimal, parse_float=Decimal)

@@ -1,14 +1,12 @@
 """Keys and tiers, and the order of the checks of a request."""
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.every import every
-from tests.live import LiveServer, run, succeed
+from tests.live import Copies, LiveServer, run, succeed
 from tests.wire import exchange, request, statuses
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
@@ -124,9 +122,8 @@ def test_every_paid_tier_gets_everything(server: LiveServer, paid_key: str) -> N
     assert starter.content == professional.content
 
 
-def test_caps_and_the_sandbox_key_are_settings(sample_home: Path, tmp_path: Path) -> None:
-    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
-    with LiveServer(home, rows_sample="3", sandbox_key="another-sandbox") as live:
+def test_caps_and_the_sandbox_key_are_settings(copy_sample: Copies) -> None:
+    with LiveServer(copy_sample(), rows_sample="3", sandbox_key="another-sandbox") as live:
         answer = live.get(ISSUER, "another-sandbox")
     assert (answer.json()["count"], answer.json()["truncated"]) == (3, True)
     assert answer.headers["RateLimit-Policy"].startswith('"minute";q=60;w=60, "month";q=5000;')
@@ -250,8 +247,8 @@ ATTEMPTS: dict[str, Attempt] = {
 
 
 @pytest.mark.rule("KEY-4", "KEY-16")
-def test_a_key_is_in_no_file_no_log_and_no_error(sample_home: Path, tmp_path: Path) -> None:
-    with LiveServer(Path(shutil.copytree(sample_home, tmp_path / "home")), log_level="debug") as chatty:
+def test_a_key_is_in_no_file_no_log_and_no_error(copy_sample: Copies) -> None:
+    with LiveServer(copy_sample(), log_level="debug") as chatty:
         key = chatty.key("starter", "--label", "kept secret")
         for name, attempt in ATTEMPTS.items():
             answer = attempt(chatty, key)

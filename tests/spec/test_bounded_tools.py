@@ -2,9 +2,7 @@
 
 import io
 import json
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -14,7 +12,7 @@ import pytest
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.operations.contract import operations
 from tests.every import every
-from tests.live import LiveServer, run
+from tests.live import Copies, LiveServer, run
 
 BUDGET = 61_440
 SMALL = 6_000
@@ -58,11 +56,10 @@ def default(server: LiveServer, paid_key: str) -> Tools:
 
 
 @pytest.fixture(scope="module")
-def small(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
+def small(copy_sample: Copies) -> Iterator[Tools]:
     """A server whose answers have room for a few rows."""
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("bounded") / "home"))
     with LiveServer(
-        home, mcp_answer_bytes=str(SMALL), per_minute_starter="100000", per_minute_sample="100000"
+        copy_sample(), mcp_answer_bytes=str(SMALL), per_minute_starter="100000", per_minute_sample="100000"
     ) as server:
         yield Tools(server, server.key("starter"))
 
@@ -155,9 +152,8 @@ def test_a_sample_key_gets_the_upgrade_link_instead_of_a_cursor(small: Tools) ->
 
 
 @pytest.mark.rule("MCP-9")
-def test_a_row_that_is_too_large_links_to_its_release(sample_home: Path, tmp_path: Path) -> None:
-    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
-    with LiveServer(home, mcp_answer_bytes="1650") as server:
+def test_a_row_that_is_too_large_links_to_its_release(copy_sample: Copies) -> None:
+    with LiveServer(copy_sample(), mcp_answer_bytes="1650") as server:
         tools = Tools(server, server.key("starter"))
         body, size = tools.call("search_tenders", {"country": "ZA", "detail": "full"})
         (row,) = body["data"]
@@ -222,9 +218,10 @@ def test_format_wins_over_accept_and_an_unknown_format_is_a_400(server: LiveServ
 
 
 @pytest.fixture(scope="module")
-def open_to_app(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("cors") / "home"))
-    with LiveServer(home, cors_origins=f"{APP}/, http://localhost:3000", per_minute_sample="100000") as live:
+def open_to_app(copy_sample: Copies) -> Iterator[LiveServer]:
+    with LiveServer(
+        copy_sample(), cors_origins=f"{APP}/, http://localhost:3000", per_minute_sample="100000"
+    ) as live:
         yield live
 
 
@@ -306,10 +303,8 @@ def test_an_open_file_is_open_to_every_page_whatever_is_allowed(open_to_app: Liv
 
 
 @pytest.mark.rule("CORS-1")
-def test_an_asterisk_allows_every_page_and_a_bad_origin_stops_the_start(
-    sample_home: Path, tmp_path: Path
-) -> None:
-    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+def test_an_asterisk_allows_every_page_and_a_bad_origin_stops_the_start(copy_sample: Copies) -> None:
+    home = copy_sample()
     with LiveServer(home, cors_origins="*") as server:
         answer = server.get("/health", origin="https://any.example")
         assert answer.headers["access-control-allow-origin"] == "*"

@@ -2,12 +2,13 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.live import Copies
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -20,12 +21,11 @@ REPOSITORY = Path(__file__).parents[2]
     ],
 )
 def test_a_warm_request_makes_few_calls_and_changes_package_rarely(
-    sample_home: Path, tmp_path: Path, answer_cache_bytes: str, most_calls: int, most_moves: int
+    copy_sample: Copies, answer_cache_bytes: str, most_calls: int, most_moves: int
 ) -> None:
-    home = shutil.copytree(sample_home, tmp_path / "home")
     environment = {"PATH": os.environ["PATH"], "SANKOFA_ANSWER_CACHE_BYTES": answer_cache_bytes}
     done = subprocess.run(
-        [sys.executable, "-m", "tools.call_path", str(home)],
+        [sys.executable, "-m", "tools.call_path", str(copy_sample())],
         cwd=REPOSITORY,
         env=environment,
         capture_output=True,

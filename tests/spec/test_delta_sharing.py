@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.foreign import foreign
-from tests.live import LiveServer, succeed
+from tests.live import Copies, LiveServer, succeed
 from tests.patience import until
 
 pytestmark = pytest.mark.slow
@@ -54,9 +54,9 @@ def file_of(answer: httpx.Response) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def grown(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def grown(copy_small: Copies, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A server with two editions, its paid key, their ids and row counts, and an instant between them."""
-    home = Path(shutil.copytree(small_home, tmp_path_factory.mktemp("delta") / "home"))
+    home = copy_small()
     with LiveServer(home) as server:
         key = server.key("professional")
         first = server.get("/v1/export", key).json()

@@ -1,19 +1,18 @@
 """`sankofa doctor` and `sankofa upgrade-check`."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.live import free_port, run, succeed
+from tests.live import Copies, free_port, run, succeed
 from tests.spec.ingesting import GOOD, source_entry, write
 from tests.tampering import point_at
 
 
 @pytest.fixture
-def home(sample_home: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(sample_home, tmp_path / "home"))
+def home(copy_sample: Copies) -> Path:
+    return copy_sample()
 
 
 def findings(home: Path, command: str = "doctor", **settings: str) -> tuple[int, dict[str, list[str]]]:

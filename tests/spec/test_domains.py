@@ -1,7 +1,6 @@
 """A professional customer's own domain (contract: KEY-11)."""
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from tests.live import LiveServer, run, succeed
+from tests.live import Copies, LiveServer, run, succeed
 from tests.patience import Stopwatch
 from tests.patience import until as wait_until
 from tests.wire import exchange, request, statuses
@@ -56,8 +55,8 @@ def ids(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def customer(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Customer]:
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("domains") / "home"))
+def customer(copy_sample: Copies) -> Iterator[Customer]:
+    home = copy_sample()
     with LiveServer(home, workers=2, per_minute_sample="100000") as server:
         key = server.key("professional", "--label", "customer", "--per-minute", "100000")
         new = Customer(server, key, ids(home)["customer"])
@@ -343,8 +342,8 @@ def test_the_host_of_the_service_cannot_be_a_domain(customer: Customer) -> None:
 
 
 @pytest.mark.deep
-def test_the_scheme_of_links_is_a_setting(sample_home: Path, tmp_path: Path) -> None:
-    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+def test_the_scheme_of_links_is_a_setting(copy_sample: Copies) -> None:
+    home = copy_sample()
     with LiveServer(home, domain_scheme="http") as server:
         key = server.key("professional")
         succeed(home, "domains", "add", "inner.example", "--key", key)

@@ -5,7 +5,6 @@ import hashlib
 import hmac
 import json
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from tests.live import LiveServer, run, succeed
+from tests.live import Copies, LiveServer, run, succeed
 from tests.patience import until
 from tests.publisher import answering_posts, slowly
 from tests.spec import market
@@ -137,9 +136,9 @@ def test_new_releases_are_sent_in_order_despite_failures(desk: Desk, receiver: R
 @pytest.mark.deep
 @pytest.mark.rule("HOOK-1")
 def test_a_restatement_is_sent_to_hooks_that_filter_for_it(
-    small_home: Path, tmp_path: Path, receiver: Receiver
+    copy_small: Copies, tmp_path: Path, receiver: Receiver
 ) -> None:
-    home = Path(shutil.copytree(small_home, tmp_path / "home"))
+    home = copy_small()
     company = "DC46AF1B1AAA424B58D1368176"
     for name, item in (("/own", "revenue"), ("/other", "assets")):
         options = (

@@ -1,7 +1,6 @@
 import hashlib
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.live import LiveServer, run, succeed
+from tests.live import Copies, LiveServer, run, succeed
 from tests.patience import until
 
 
@@ -159,9 +158,8 @@ class Desk(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def desk(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("key-life") / "home"))
-    with LiveServer(home) as server:
+def desk(copy_sample: Copies) -> Iterator[Desk]:
+    with LiveServer(copy_sample()) as server:
         yield Desk(server)
 
 

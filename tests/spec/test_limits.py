@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +15,7 @@ from sankofa.mcp.surface import _FREE_BYTES
 from sankofa.operations.service import LARGEST_HEADERS, LONGEST_PATH, LONGEST_QUERY
 from sankofa.web.responses import _LARGEST_FORM
 from tests import publisher as faults
-from tests.live import LiveServer, run
+from tests.live import Copies, LiveServer, run
 from tests.patience import in_one_minute
 from tests.publisher import Publisher
 from tests.spec.mcp_messages import OLD, SANDBOX, message
@@ -29,11 +28,10 @@ BY_ONE = (0, 1)
 
 
 @pytest.fixture(scope="module")
-def strict(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def strict(copy_sample: Copies) -> Iterator[LiveServer]:
     """Two requests a minute for every tier, and at most three rows."""
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("strict") / "home"))
     quotas: dict[str, Any] = {f"per_minute_{tier}": "2" for tier in ("sample", "starter", "professional")}
-    with LiveServer(home, rows_paid="3", rows_sample="2", rows_default="2", **quotas) as live:
+    with LiveServer(copy_sample(), rows_paid="3", rows_sample="2", rows_default="2", **quotas) as live:
         yield live
 
 
@@ -130,10 +128,9 @@ def test_each_tier_has_a_limit_of_requests_per_minute(strict: LiveServer) -> Non
 
 
 @pytest.mark.limit("SANKOFA_PER_MONTH_SAMPLE", "SANKOFA_PER_MONTH_STARTER", "SANKOFA_PER_MONTH_PROFESSIONAL")
-def test_each_tier_has_a_limit_of_requests_per_month(sample_home: Path, tmp_path: Path) -> None:
-    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+def test_each_tier_has_a_limit_of_requests_per_month(copy_sample: Copies) -> None:
     quotas: dict[str, Any] = {f"per_month_{tier}": "2" for tier in ("sample", "starter", "professional")}
-    with LiveServer(home, **quotas) as live:
+    with LiveServer(copy_sample(), **quotas) as live:
         for tier in ("sample", "starter", "professional"):
             key = live.key(tier)
             assert [live.get(ENTITY, key).status_code for _ in range(3)] == [200, 200, 429], tier

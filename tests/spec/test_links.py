@@ -2,13 +2,11 @@
 
 import json
 import re
-import shutil
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.live import LiveServer, create_key, run, succeed
+from tests.live import Copies, LiveServer, create_key, run, succeed
 from tests.spec.macro_world import live as live
 
 SERIES = "CPI.ZA"
@@ -69,8 +67,8 @@ def test_a_link_to_a_dialect_opens_it_for_any_day(live: LiveServer) -> None:
 
 
 @pytest.mark.rule("DIAL-4")
-def test_a_full_key_in_a_query_is_refused_and_not_logged(tmp_path: Path, small_home: Path) -> None:
-    home = Path(shutil.copytree(small_home, tmp_path / "home"))
+def test_a_full_key_in_a_query_is_refused_and_not_logged(copy_small: Copies) -> None:
+    home = copy_small()
     key = create_key(home, "professional")
     with LiveServer(home, access_log="json") as server:
         refused = server.get(f"/fred/series?series_id=X&api_key={key}")

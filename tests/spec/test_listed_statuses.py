@@ -4,9 +4,7 @@ The fuzzing of `test_schemathesis` checks that no other status occurs.
 """
 
 import json
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -14,7 +12,7 @@ import pytest
 
 from sankofa.operations.contract import Operation, endpoints
 from tests.every import every
-from tests.live import LiveServer, create_key
+from tests.live import Copies, LiveServer, create_key
 from tests.wire import exchange, request
 
 pytestmark = pytest.mark.rule("SPEC-2")
@@ -36,8 +34,8 @@ class Served(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def served(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("listed") / "home"))
+def served(copy_sample: Copies, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = copy_sample()
     with (home / "editions" / "PUBLISHED").open("a") as published:
         published.write(f"{REMOVED_EDITION}\n")
     empty = tmp_path_factory.mktemp("empty") / "home"

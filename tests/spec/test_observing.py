@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -13,7 +12,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.live import LiveServer, free_port, run
+from tests.live import Copies, LiveServer, free_port, run
 from tests.patience import until
 from tests.publisher import answering_posts
 
@@ -34,12 +33,11 @@ def spans() -> Iterator[tuple[str, list[bytes]]]:
 
 
 @pytest.fixture(scope="module")
-def observed(
-    sample_home: Path, tmp_path_factory: pytest.TempPathFactory, spans: tuple[str, list[bytes]]
-) -> Iterator[LiveServer]:
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("observed") / "home"))
+def observed(copy_sample: Copies, spans: tuple[str, list[bytes]]) -> Iterator[LiveServer]:
     port = str(free_port())
-    with LiveServer(home, workers=2, metrics_port=port, access_log="json", otlp_endpoint=spans[0]) as server:
+    with LiveServer(
+        copy_sample(), workers=2, metrics_port=port, access_log="json", otlp_endpoint=spans[0]
+    ) as server:
         yield server
 
 

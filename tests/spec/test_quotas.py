@@ -1,18 +1,16 @@
 """Quotas: every authenticated request counts once (contract: KEY-5, KEY-6)."""
 
 import re
-import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http.client import HTTPConnection
-from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.every import every
-from tests.live import LiveServer
+from tests.live import Copies, LiveServer
 from tests.patience import PATIENCE, in_one_minute
 from tests.wire import exchange, request
 
@@ -54,10 +52,9 @@ def month_left(server: LiveServer, key: str) -> int:
 
 @pytest.mark.rule("KEY-6")
 @in_one_minute
-def test_exactly_the_quota_is_admitted_across_workers(sample_home: Path, tmp_path: Path) -> None:
+def test_exactly_the_quota_is_admitted_across_workers(copy_sample: Copies) -> None:
     quota, requests = 40, 100
-    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
-    with LiveServer(home, workers=4) as live:
+    with LiveServer(copy_sample(), workers=4) as live:
         for position, window in ((0, "minute"), (2, "month")):
             key = live.key("starter", f"--per-{window}", str(quota))
             answers = at_once(live, key, requests)
@@ -169,8 +166,8 @@ def test_wrong_methods_and_refused_keys_do_not_count(server: LiveServer, countin
     assert month_left(server, counting_key) == before - 1
 
 
-def test_the_count_survives_a_restart(sample_home: Path, tmp_path: Path) -> None:
-    with LiveServer(Path(shutil.copytree(sample_home, tmp_path / "home"))) as live:
+def test_the_count_survives_a_restart(copy_sample: Copies) -> None:
+    with LiveServer(copy_sample()) as live:
         key = live.key("starter", "--per-month", "3")
         assert [live.get(ENTITY, key).status_code for _ in range(2)] == [200, 200]
         live.stop()

@@ -6,11 +6,9 @@ are tested too.
 import csv
 import io
 import json
-import shutil
 import zipfile
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -22,7 +20,7 @@ from sankofa.mcp.tools import Tool, tools
 from sankofa.model.provenance import SKUS
 from sankofa.operations.contract import Operation, Parameter, operations
 from sankofa.rest.formats import ARROW, CSV, MEDIA_TYPES, XLSX
-from tests.live import LiveServer
+from tests.live import Copies, LiveServer
 from tests.spec.questions import address
 from tests.torture import ALL_ROUNDS, rounds
 
@@ -68,10 +66,9 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def world(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("sample-tier") / "home"))
+def world(copy_sample: Copies) -> Iterator[World]:
     with LiveServer(
-        home, per_minute_sample="1000000", per_month_sample="10000000", rows_sample=str(CAP)
+        copy_sample(), per_minute_sample="1000000", per_month_sample="10000000", rows_sample=str(CAP)
     ) as server:
         key = server.key("starter", "--per-minute", "1000000")
         entities = server.get("/v1/changes?dataset=entities&limit=10000", key).json()["data"]

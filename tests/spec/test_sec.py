@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -16,7 +15,7 @@ import pytest
 import requests
 
 from tests.depth import deep_after
-from tests.live import LiveServer, publish_files
+from tests.live import Copies, LiveServer, publish_files
 from tests.real_inputs import companyfacts_of
 from tests.spec.test_links import link
 
@@ -34,9 +33,8 @@ print(json.dumps({{"name": company.name, "cik": company.cik, "rows": rows}}))
 
 
 @pytest.fixture(scope="module")
-def live(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("sec") / "home"))
-    with LiveServer(home) as server:
+def live(copy_sample: Copies) -> Iterator[LiveServer]:
+    with LiveServer(copy_sample()) as server:
         yield server
 
 

@@ -1,7 +1,6 @@
 """Liveness and status; a read counts as failed after 1 s (contract: STAT-1)."""
 
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import pytest
 
 from sankofa.operations.service import build_id
 from tests.depth import deep_after
-from tests.live import LiveServer, run, succeed
+from tests.live import Copies, LiveServer, run, succeed
 from tests.patience import PATIENCE, Stopwatch
 from tests.services import RedisServer
 
@@ -98,8 +97,8 @@ def assert_data_refused(server: LiveServer, component: str) -> None:
 
 
 @pytest.fixture
-def own_home(sample_home: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(sample_home, tmp_path / "home"))
+def own_home(copy_sample: Copies) -> Path:
+    return copy_sample()
 
 
 @contextmanager

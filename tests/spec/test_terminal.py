@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from sankofa.engines.keyvalue import open_keyvalue
 from sankofa.settings import Settings
-from tests.live import COMMAND, LiveServer, run, succeed
+from tests.live import COMMAND, Copies, LiveServer, run, succeed
 
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
 
@@ -103,9 +102,9 @@ def create_empty_key_store(home: Path) -> None:
 
 @pytest.mark.rule("WEB-12")
 @pytest.mark.parametrize("command", READING)
-def test_reading_commands_create_nothing(tmp_path: Path, sample_home: Path, command: tuple[str, ...]):
+def test_reading_commands_create_nothing(tmp_path: Path, copy_sample: Copies, command: tuple[str, ...]):
     (tmp_path / "empty").mkdir()
-    copied = Path(shutil.copytree(sample_home, tmp_path / "copied"))
+    copied = copy_sample()
     create_empty_key_store(copied)
     for home in (tmp_path / "empty", copied):
         before = sorted(home.rglob("*"))

@@ -1,15 +1,13 @@
 """The envelope says whether rows were left out, and which day gives the same rows again."""
 
-import shutil
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sankofa.operations.contract import Operation, endpoints, operations
-from tests.live import LiveServer
+from tests.live import Copies, LiveServer
 from tests.spec.questions import QUESTIONS, address, arguments_of
 from tests.torture import ALL_ROUNDS
 
@@ -20,9 +18,10 @@ CEILING = 40
 
 
 @pytest.fixture(scope="module")
-def live(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("truth") / "home"))
-    with LiveServer(home, rows_paid=str(CEILING), rows_default="10", mcp_answer_bytes=UNBOUNDED) as low:
+def live(copy_sample: Copies) -> Iterator[LiveServer]:
+    with LiveServer(
+        copy_sample(), rows_paid=str(CEILING), rows_default="10", mcp_answer_bytes=UNBOUNDED
+    ) as low:
         yield low
 
 
