@@ -117,15 +117,6 @@ def test_only_requests_for_this_host_and_from_its_own_pages_are_answered(server,
         assert refused.headers["content-type"] == "application/problem+json"
 
 
-@every("hosts", [b"", b"host:\r\n", b"host: localhost\r\nhost: localhost\r\n"])
-def test_a_request_without_exactly_one_host_is_400(server, hosts):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
-        connection.sendall(
-            b"POST /mcp HTTP/1.1\r\nx-api-key: any\r\ncontent-length: 2\r\n" + hosts + b"\r\n{}"
-        )
-        assert connection.recv(64).startswith(b"HTTP/1.1 400 ")
-
-
 @pytest.mark.rule("MCP-8")
 def test_the_operator_may_allow_more_hosts_and_origins(serve):
     server = serve(

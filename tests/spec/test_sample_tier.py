@@ -301,20 +301,3 @@ def test_the_source_of_an_organisation_does_not_show_its_paid_identifiers(world:
             location = row["source_ref"].partition("#")[2]
             assert location
             assert not [value for value in world.paid_identifiers if value in location], location
-
-
-def test_macro_values_as_facts_equal_those_of_the_macro_endpoint(world: World) -> None:
-    facts: Rows = []
-    for country in ("ZAF", "KEN", "NGA"):
-        facts += world.get("/v1/shared/facts", params={"country": country, "dataset": "AF-MACRO"}).json()[
-            "data"
-        ]
-        facts += world.get("/v1/shared/facts", params={"entity_id": country}).json()["data"]
-    assert facts
-    for fact in facts:
-        series = world.get("/v1/macro", params={"series": fact["measure"]}).json()["data"]
-        query = {"country": fact["country_iso3"], "indicator": fact["measure"]}
-        annual = world.get("/v1/macro", params=query).json()["data"]
-        macro_values = {(row["date"], row["value"]) for row in series}
-        macro_values |= {(f"{row['year']}-12-31", row["value"]) for row in annual}
-        assert (fact["period_end"], fact["value"]) in macro_values, fact

@@ -32,7 +32,7 @@ def test_both_verifiers_agree_on_10_000_rows(server: LiveServer, sample_home: Pa
 
 @pytest.mark.ci
 @pytest.mark.rule("LOG-5")
-def test_the_second_verifier_refuses_every_flipped_byte_and_a_swapped_row(
+def test_both_verifiers_refuse_every_flipped_byte_and_the_second_a_swapped_row(
     server: LiveServer, sample_home: Path, paid_key: str
 ) -> None:
     vkey = run(sample_home, "editions", "key").stdout.strip()
@@ -43,6 +43,8 @@ def test_the_second_verifier_refuses_every_flipped_byte_and_a_swapped_row(
             flipped = content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
             with pytest.raises(_REFUSALS):
                 check_proof(flipped.decode(), vkey)
+            with pytest.raises(ValueError, match=r"."):
+                verify(flipped, vkey)
     body = server.get("/v1/tenders?country=KE&limit=2&proof=true", paid_key).json()
     assert check_proof(json.dumps(body), vkey) == 2
     body["data"].reverse()

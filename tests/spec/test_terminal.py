@@ -10,6 +10,7 @@ import pytest
 
 from sankofa.engines.keyvalue import open_keyvalue
 from sankofa.settings import Settings
+from tests.every import every
 from tests.live import COMMAND, Copies, LiveServer, run, succeed
 
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
@@ -77,7 +78,7 @@ LISTS = [("editions",), ("keys", "list"), ("domains", "list"), ("sources",)]
 
 
 @pytest.mark.rule("WEB-12")
-@pytest.mark.parametrize("command", [*READING, ("backup", "{tmp}/saved"), ("keys", "revoke", "k")])
+@every("command", [*READING, ("backup", "{tmp}/saved"), ("keys", "revoke", "k")])
 def test_a_mistyped_home_is_an_error_and_not_a_new_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
     home = tmp_path / "mistyped"
     done = run(home, *(part.format(tmp=tmp_path) for part in command))
@@ -101,15 +102,15 @@ def create_empty_key_store(home: Path) -> None:
 
 
 @pytest.mark.rule("WEB-12")
-@pytest.mark.parametrize("command", READING)
-def test_reading_commands_create_nothing(tmp_path: Path, copy_sample: Copies, command: tuple[str, ...]):
-    (tmp_path / "empty").mkdir()
-    copied = copy_sample()
+def test_reading_commands_create_nothing(tmp_path: Path, copy_sample: Copies) -> None:
+    empty, copied = tmp_path / "empty", copy_sample()
+    empty.mkdir()
     create_empty_key_store(copied)
-    for home in (tmp_path / "empty", copied):
+    for home in (empty, copied):
         before = sorted(home.rglob("*"))
-        assert "Traceback" not in run(home, *command).stderr
-        assert sorted(home.rglob("*")) == before
+        for command in READING:
+            assert "Traceback" not in run(home, *command).stderr
+            assert sorted(home.rglob("*")) == before, command
 
 
 @pytest.mark.rule("CLI-4")
