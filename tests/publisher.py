@@ -111,15 +111,18 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("If-None-Match") == etag:
             self.answer(304, b"", {"ETag": etag})
             return
+        start, headers = self.part(document)
+        self.answer(206 if start else 200, document.content[start:], {**document.headers, **headers})
+
+    def part(self, document: Document) -> tuple[int, dict[str, str]]:
+        """The first byte that the request asks for, and the header fields of its answer."""
+        etag, size = '"' + sha256(document.content).hexdigest()[:16] + '"', len(document.content)
+        headers, start = {"ETag": etag, "Accept-Ranges": "bytes"}, 0
         byte_range = self.headers.get("Range", "")
-        headers = {"ETag": etag, "Accept-Ranges": "bytes", **document.headers}
         if byte_range and self.headers.get("If-Range") == etag:
             start = int(byte_range.removeprefix("bytes=").rstrip("-"))
-            whole = len(document.content)
-            headers["Content-Range"] = f"bytes {start}-{whole - 1}/{whole}"
-            self.answer(206, document.content[start:], headers)
-            return
-        self.answer(200, document.content, headers)
+            headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
+        return start, headers
 
     def answer(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
         self.begin(status, len(content), headers)
@@ -150,16 +153,9 @@ def cut_after(count: int) -> Fault:
     """Close the connection after so many bytes of the content, whole or the rest of it."""
 
     def fault(handler: _Handler, document: Document) -> bool:
-        content = document.content
-        etag = '"' + sha256(content).hexdigest()[:16] + '"'
-        byte_range = handler.headers.get("Range", "")
-        headers = {"ETag": etag, "Accept-Ranges": "bytes"}
-        start = 0
-        if byte_range and handler.headers.get("If-Range") == etag:
-            start = int(byte_range.removeprefix("bytes=").rstrip("-"))
-            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
-        handler.begin(206 if start else 200, len(content) - start, headers)
-        handler.wfile.write(content[start : start + count])
+        start, headers = handler.part(document)
+        handler.begin(206 if start else 200, len(document.content) - start, headers)
+        handler.wfile.write(document.content[start : start + count])
         handler.wfile.flush()
         handler.close_connection = True
         return True
