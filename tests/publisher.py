@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer(304, b"", {"ETag": etag})
             return
         start, headers = self.part(document)
-        self.answer(206 if start else 200, document.content[start:], {**document.headers, **headers})
+        self.answer(206 if start else 200, document.content[start:], headers | document.headers)
 
     def part(self, document: Document) -> tuple[int, dict[str, str]]:
         """The first byte that the request asks for, and the header fields of its answer."""
