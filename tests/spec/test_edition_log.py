@@ -36,6 +36,9 @@ class Logged(NamedTuple):
     between: datetime
     second: str
 
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.server.get(path, self.key, **headers)
+
 
 def now() -> datetime:
     return datetime.now(UTC)

@@ -111,8 +111,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*SHORT, *CANCELLED, *OTHERS))
     desk.ingest("portal-ke", "ke.json", package(FOREIGN, QUIET))
-    desk.publish()
-    with desk.serve() as asked:
+    with desk.publish_and_serve() as asked:
         yield asked
 
 
@@ -412,8 +411,7 @@ def test_flags_of_a_day_follow_from_the_state_of_each_process_that_day(tmp_path:
 def _served(folder: Path, releases: list[Json]) -> Iterator[PaidCaller]:
     desk = Desk(folder)
     desk.ingest("portal-za", "za.json", package(*releases))
-    desk.publish()
-    with desk.serve() as asked:
+    with desk.publish_and_serve() as asked:
         yield asked
 
 
@@ -428,8 +426,7 @@ def test_a_country_without_new_releases_keeps_its_flags(tmp_path: Path) -> None:
     desk.ingest("portal-za", "za.json", package(*OTHERS))
     desk.publish()
     desk.ingest("portal-ke", "ke.json", package(FOREIGN))
-    desk.publish()
-    with desk.serve() as asked:
+    with desk.publish_and_serve() as asked:
         for process, country in (("n3", "ZA"), ("ke", "KE")):
             rows = asked.get("/v1/flags", ocid=f"ocds-test-{process}")["data"]
             assert {row["country"] for row in rows} == {country}

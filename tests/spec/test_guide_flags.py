@@ -253,8 +253,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk.ingest("portal-za", "alone.json", package(*alone))
     desk.ingest("portal-ke", "compared.json", package(*compared))
     desk.ingest("portal-za", "shares.json", package(*shares))
-    desk.publish()
-    with desk.serve() as asked:
+    with desk.publish_and_serve() as asked:
         yield asked
 
 

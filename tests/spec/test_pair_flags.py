@@ -76,8 +76,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     desk = Desk(tmp_path_factory.mktemp("pairs"))
     desk.ingest("portal-za", "za.json", package(*SHARES, *GROWING))
     desk.ingest("portal-ke", "ke.json", package(*CONTESTS))
-    desk.publish()
-    with desk.serve() as asked:
+    with desk.publish_and_serve() as asked:
         yield asked
 
 
@@ -115,8 +114,7 @@ def test_pairs_are_found_by_their_buyer(tmp_path: Path) -> None:
     of_town = [_purchase(n + 50, TOWN, f"s{n}", 200 if n == 9 else 100, n + 11) for n in range(10)]
     desk = Desk(tmp_path)
     desk.ingest("portal-za", "za.json", package(*SHARES, *of_town))
-    desk.publish()
-    with desk.serve() as asked:
+    with desk.publish_and_serve() as asked:
         (of_both,) = _rows(asked, "R040")
         _is(of_both, "s9", True, 10 / 19, 1 / 19, buyer="city", pairs=2)
         for buyer in ("town", "bravo district municipality"):
@@ -204,8 +202,7 @@ def test_later_releases_do_not_choose_between_pairs_with_the_same_value(tmp_path
     for name, contests in (("before", []), ("after", [later])):
         desk = Desk(tmp_path / name)
         desk.ingest("portal-ke", "ke.json", package(*CONTESTS[:4], *others, *both, *contests))
-        desk.publish()
-        with desk.serve() as asked:
+        with desk.publish_and_serve() as asked:
             answers.append(asked.get("/at/2025-03-15/v1/flags", country="KE", limit=1000))
     first, second = answers
     assert [row["subject"] for row in first["data"] if row["indicator"] == "R053"] == ["x", "y", "z"]
