@@ -58,6 +58,12 @@ def keep_freed_memory() -> None:
         library.mallopt(_M_TRIM_THRESHOLD, _KEPT)
 
 
+def return_freed_memory() -> None:
+    """Return freed memory to the system when nothing large is needed for a while."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def leave_cycles_to_the_end() -> None:
     """Turns off the cycle collector for commands that create millions of records; the process frees them
     when it ends. Collecting cost 3% of a small publication."""

