@@ -224,26 +224,6 @@ _MEMBER: Final = re.compile(
 """The members of a backup; no name leads outside the target folder."""
 
 
-def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, list[str]]:
-    """Write a backup. Returns a line for each damaged key record that was left out. Raises OperatorError."""
-    records, damaged = asyncio.run(_read_records(settings))
-    store = open_store(settings)
-    with new_archive(path) as archive:
-        for name, content in _small_files(settings):
-            archive.add(name, content)
-        archive.add("keys.jsonl", b"\n".join(msgspec.json.encode((n, b.decode())) for n, b in records))
-        published = {"published": sorted(store.published()), "withdrawn": sorted(store.withdrawn())}
-        archive.add("published.json", msgspec.json.encode(published))
-        archive.add("log", store.log.tree().bundle())
-        with closing(store.ledgers.open()) as session, session.snapshot():
-            seals.verify(session, settings.gate_key())
-            for number, (table, rows, lines) in enumerate(dump_rows(session)):
-                archive.add(f"ledger/{table}/{number:06}.jsonl", lines, rows)
-                progress(table, rows)
-        listing = archive.finish(instant(now()), __version__, signers_of(settings.home))
-    return listing, damaged
-
-
 def _inside(folder: Path, name: str) -> Path:
     """The path of a member, symbolic links resolved. Raises OperatorError if it is outside the folder."""
     path = (folder / name).resolve()
@@ -279,31 +259,6 @@ async def _write_records(settings: Settings, copied: list[StoredRecord]) -> None
         if any(":" in name for name in await records.names("")):
             raise OperatorError("the key store holds records already; restore needs an empty one")
         await write_records(records, copied)
-
-
-def restore(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, int, int]:
-    """Restore a backup into an empty HOME and empty stores. On OperatorError, nothing is left behind.
-
-    Returns its listing, and the numbers of captures and of key records.
-    """
-    archive = ArchiveReader(path)
-    _refuse_unless_empty(settings)
-    listing = archive.verify(settings.verifier_keys())
-    for member in listing.members:
-        if not _MEMBER.fullmatch(member.name):
-            raise OperatorError(f"{path}: no backup of Sankofa has {member.name!r}; nothing was restored")
-    with _staging_folder(settings.home) as folder:
-        staged = replace(settings, home=folder)
-        small: dict[str, bytes] = {}
-        chunks: Iterator[tuple[str, bytes]] = iter(())
-        members = archive.members()
-        for name, content in members:
-            if name.startswith("ledger/"):
-                chunks = chain([(name, content)], members)
-                break
-            small[name] = content
-        _write_small_files(staged, small)
-        return listing, *_restore_stores(staged, small, chunks, progress)
 
 
 def _refuse_unless_empty(settings: Settings) -> None:
@@ -389,8 +344,21 @@ def backup_command(file: Path) -> None:
     current = load()
     with open_ledger(current, create=False) as ledger:  # upgrades a ledger of an older version
         rows = sum(holding.rows for holding in ledger.holdings().values())
-    with progress_bar("backup", rows) as progress:
-        listing, damaged = back_up(current, file, progress)
+    records, damaged = asyncio.run(_read_records(current))
+    store = open_store(current)
+    with progress_bar("backup", rows) as progress, new_archive(file) as archive:
+        for name, content in _small_files(current):
+            archive.add(name, content)
+        archive.add("keys.jsonl", b"\n".join(msgspec.json.encode((n, b.decode())) for n, b in records))
+        published = {"published": sorted(store.published()), "withdrawn": sorted(store.withdrawn())}
+        archive.add("published.json", msgspec.json.encode(published))
+        archive.add("log", store.log.tree().bundle())
+        with closing(store.ledgers.open()) as session, session.snapshot():
+            seals.verify(session, current.gate_key())
+            for number, (table, count, lines) in enumerate(dump_rows(session)):
+                archive.add(f"ledger/{table}/{number:06}.jsonl", lines, count)
+                progress(table, count)
+        listing = archive.finish(instant(now()), __version__, signers_of(current.home))
     for line in damaged:
         click.echo(f"left out: {line}", err=True)
     click.echo(f"saved {listing.rows} rows of the ledger, keys, secrets and sources in {file}")
@@ -407,7 +375,23 @@ def restore_command(file: Path) -> None:
     If none was pushed, copy the log from a node first: `sankofa editions take-log https://HOST`.
     """
     current = load()
-    with progress_bar("restore", None) as progress:
-        listing, captures, records = restore(current, file, progress)
+    archive = ArchiveReader(file)
+    _refuse_unless_empty(current)
+    listing = archive.verify(current.verifier_keys())
+    for member in listing.members:
+        if not _MEMBER.fullmatch(member.name):
+            raise OperatorError(f"{file}: no backup of Sankofa has {member.name!r}; nothing was restored")
+    with _staging_folder(current.home) as folder, progress_bar("restore", None) as progress:
+        staged = replace(current, home=folder)
+        small: dict[str, bytes] = {}
+        chunks: Iterator[tuple[str, bytes]] = iter(())
+        members = archive.members()
+        for name, content in members:
+            if name.startswith("ledger/"):
+                chunks = chain([(name, content)], members)
+                break
+            small[name] = content
+        _write_small_files(staged, small)
+        captures, records = _restore_stores(staged, small, chunks, progress)
     summary = f"{listing.rows} rows of {captures} captures, {records} key records"
     click.echo(f"restored {summary}, as saved at {listing.created_at}; now run: sankofa publish")
