@@ -232,18 +232,6 @@ def _has_older_layout(store: Datastore, edition: str) -> bool:
     return False
 
 
-def _refuse_to_mix(settings: Settings, world: BundledWorld) -> None:
-    """Raises OperatorError: fictional and real figures must not be mixed in one edition."""
-    with open_ledger(settings) as ledger:
-        captured = ledger.holdings().keys()
-    for other in (SAMPLE, STARTER):
-        if (other.sources - world.sources) & captured:
-            raise OperatorError(
-                f"HOME ({settings.home}) holds data of the {other.name} world: "
-                f"use another SANKOFA_HOME for the {world.name} world"
-            )
-
-
 _if_empty = click.option(
     "--if-empty",
     is_flag=True,
@@ -273,7 +261,14 @@ def _print_world(world: BundledWorld, if_empty: bool) -> None:
         if _has_older_layout(store, current):  # this version could not read it
             print_published(publish_edition(settings))
         return
-    _refuse_to_mix(settings, world)
+    with open_ledger(settings) as ledger:
+        captured = ledger.holdings().keys()
+    for other in (SAMPLE, STARTER):  # fictional and real figures must not be mixed in one edition
+        if (other.sources - world.sources) & captured:
+            raise OperatorError(
+                f"HOME ({settings.home}) holds data of the {other.name} world: "
+                f"use another SANKOFA_HOME for the {world.name} world"
+            )
     with (
         as_file(files("sankofa").joinpath(world.name)) as folder,
         _worker_processes(settings, store) as processes,

@@ -162,6 +162,9 @@ class Datastore:
             return keys
         raise NotTrusted(f"{KEY_FILE} is missing in HOME: restore it from a backup")
 
+    def refresh(self) -> None:
+        """Pulls what the other machines of a shared store published; does nothing here."""
+
     def share_log(self) -> None:
         """Sends the log to the other machines of a shared store; does nothing here."""
 
@@ -224,8 +227,10 @@ class Datastore:
     def exclusive(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Runs one command at a time on this store, across machines; others wait. `waiting` is called once if
         the lock is held. The lock ends with the process that holds it."""
-        with self.ledgers.exclusive(lock_name, waiting), self.locked_here(lock_name, waiting):
-            yield
+        with self.ledgers.exclusive(lock_name, waiting):
+            self.refresh()
+            with self.locked_here(lock_name, waiting):
+                yield
 
     @contextmanager
     def locked_here(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:

@@ -5,8 +5,8 @@ database (`engines.object_postgres`) or in the store that SANKOFA_EDITIONS names
 from its own files: it follows publications, and a publishing machine pushes first and then switches.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Final
 from sankofa.engines.datastore import Datastore, EditionList, open_datastore
 from sankofa.engines.edition_folder import EditionWriter
 from sankofa.engines.edition_log import NO_ENTRIES, LogTree
-from sankofa.engines.ledger_store import LockName, open_ledgers
+from sankofa.engines.ledger_store import open_ledgers
 from sankofa.engines.object_store import ObjectError, open_destination, open_source
 from sankofa.engines.publication import KEY_FILE, signers_of
 from sankofa.ledger.store import SCHEMA
@@ -63,14 +63,6 @@ class SharedStore(FollowingStore):
             self._refused = refused
         except ObjectError as failure:
             raise OperatorError(str(failure)) from failure
-
-    @contextmanager
-    def exclusive(self, lock_name: LockName, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Starts from the publications of other machines."""
-        with self.ledgers.exclusive(lock_name, waiting):
-            self.refresh()
-            with self.locked_here(lock_name, waiting):
-                yield
 
     def build(self) -> EditionWriter:
         if self._refused is not None:
@@ -168,8 +160,7 @@ def open_store(settings: Settings) -> Datastore:
 def open_fresh_store(settings: Settings) -> Datastore:
     """Includes the publications of other machines if they share a database. Raises OperatorError."""
     store = open_store(settings)
-    if isinstance(store, SharedStore):
-        store.refresh()
+    store.refresh()
     return store
 
 
