@@ -74,13 +74,6 @@ class EditionWriter:
         """Files of this edition: parts by their content, reused files by their SHA-256."""
         self._stored_files: dict[str, tuple[Path, StoredFile]] | None = None
         """The same for the stored editions."""
-        try:
-            with operator_errors(self._unfinished):
-                self.files.mkdir(PRIVATE_FOLDER)
-                self._parts.mkdir(PRIVATE_FOLDER)
-        except BaseException:
-            self._building.close()
-            raise
 
     def write(self, blocks: Iterable[StoredBlock]) -> None:
         """Append blocks, which are numbered from 1 in each part."""
@@ -222,7 +215,7 @@ def _is_whole(folder: Path, seal: str, manifest: Manifest) -> bool:
 
 @contextmanager
 def building_folder(parent: Path) -> Iterator[Path]:
-    """A new folder, removed at the end unless it was renamed. Removes folders of builds that ended."""
+    """A new folder of an edition, removed at the end unless it was renamed. Removes those of ended builds."""
     for folder in parent.glob(f"{BUILDING}*"):
         if (lock := lock_folder(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -230,6 +223,8 @@ def building_folder(parent: Path) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix=BUILDING, dir=parent))
     lock = lock_folder(folder)
     try:
+        for name in (PARTS, FILES):
+            (folder / name).mkdir(PRIVATE_FOLDER)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -281,9 +276,7 @@ def link_edition(folder: Path, files: Iterable[tuple[str, Path]]) -> None:
     with the same name. Raises OperatorError."""
     with operator_errors(folder), building_folder(folder.parent) as building:
         for path, file in files:
-            target = building / path
-            target.parent.mkdir(0o700, exist_ok=True)
-            os.link(file, target)
+            os.link(file, building / path)
         for changed in {target.parent for target in building.rglob("*")}:
             sync(changed)
         if folder.exists():
