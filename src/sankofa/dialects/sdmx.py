@@ -237,7 +237,7 @@ async def _structures(question: DialectQuestion, parts: list[str]) -> DialectRep
     kind = parts[0] if parts else "*"
     if kind not in _KINDS:
         raise NotFound(f"No structures of this kind; expected one of {', '.join(sorted(_KINDS))}.")
-    _check_id(parts[1:4], (*_IDS.get(kind, (FLOW,)), FLOW) if kind == "*" else _IDS.get(kind, (FLOW,)))
+    _check_id(parts[1:4], _IDS.get(kind, (FLOW,)))
     refers = question.request.given("references", "none") != "none"
     kinds = StructureKinds(
         flows=kind in ("dataflow", "*") or refers,
@@ -396,6 +396,8 @@ async def _data(question: DialectQuestion, query: _DataQuery) -> DialectReply:
     for row in rows:
         in_full = query.has_history or question.call.grant.sample  # which may request a few of many
         own = await (_history if in_full else _latest)(question, query, row)
+        until = len(query.until)
+        own = [one for one in own if query.since <= one.day and one.day[:until] <= query.until]
         if not query.has_history:
             own = list({one.day: one for one in own}.values())
         if query.updated_after is not None:
@@ -432,11 +434,7 @@ async def _latest(question: DialectQuestion, query: _DataQuery, row: ListedSerie
         as_of=str(query.as_of),
         from_=query.since and f"{query.since}-01-01"[:_DAY],
     )
-    return [
-        _Observation(key, one["date"], one["value"], one["available_at"])
-        for one in reversed(values)
-        if query.since <= one["date"] and one["date"][: len(query.until)] <= query.until
-    ]
+    return [_Observation(key, one["date"], one["value"], one["available_at"]) for one in reversed(values)]
 
 
 async def _history(question: DialectQuestion, query: _DataQuery, row: ListedSeries) -> list[_Observation]:
@@ -447,9 +445,7 @@ async def _history(question: DialectQuestion, query: _DataQuery, row: ListedSeri
         _, _, frequency, country = column.split("|")
         if (frequency, country) == (row.frequency, row.country or ""):
             async for one in every_vintage(question.call.edition, column, query.as_of):
-                at = one.date.isoformat()
-                if query.since <= at and at[: len(query.until)] <= query.until:
-                    observations.append((at, one.vintage, one.value, one.available_at.isoformat()))
+                observations.append((str(one.date), one.vintage, one.value, str(one.available_at)))
     observations.sort(key=lambda one: one[:2])
     return [_Observation(key, at, value, public) for at, _, value, public in observations]
 

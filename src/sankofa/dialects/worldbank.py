@@ -183,6 +183,7 @@ async def _values(question: DialectQuestion, countries: str, indicators: str, da
     if question.request.given("gapfill").upper() == "Y":
         raise InvalidParameter("gapfill", "no value is carried forward here: use mrnev")
     rows = await _rows(question, countries, indicators, _years(dates))
+    unknown = {"unit": "", "obs_status": "", "decimal": 0}
     points = [
         {
             "indicator": {"id": row["indicator"], "value": row["name"]},
@@ -190,9 +191,7 @@ async def _values(question: DialectQuestion, countries: str, indicators: str, da
             "countryiso3code": alpha3_of()[row["country"]],
             "date": str(row["year"]),
             "value": row["value"],
-            "unit": "",
-            "obs_status": "",
-            "decimal": 0,
+            **unknown,
         }
         for row in rows
     ]

@@ -98,7 +98,7 @@ async def check_claim(
     day = as_of or call.today
     claimed = {"subject": subject, "period": period, "value": value, "as_of": as_of and as_of.isoformat()}
     texts = {name: text for name, text in {**claimed, "unit": unit}.items() if text}
-    item = _spelled(measure or "")
+    item = "_".join((measure or "").lower().replace("-", " ").replace("_", " ").split())
     if item in _LOSSES:
         item, claim = _LOSSES[item], claim._replace(number=-abs(claim.number))
     question = _Question(call, texts, item, when, day)
@@ -115,10 +115,6 @@ async def check_claim(
         )
     rows = Selection([wire.encode(replace(figure, verdict=verdict))], 1, truncated=False)
     return Answer(rows, as_of=day, absent=absent if verdict == _UNKNOWN else None, members={"unknown": None})
-
-
-def _spelled(measure: str) -> str:
-    return "_".join(measure.lower().replace("-", " ").replace("_", " ").split())
 
 
 def judge(claim: ClaimedValue, figures: Reading) -> tuple[str, CheckRow | None]:

@@ -142,10 +142,9 @@ class ListPage(msgspec.Struct, frozen=True):
             edition_id = self.edition.id if call.lock is None else ""
             position = Position(edition_id, filters_digest(self.filters), (self.day.toordinal(), *key))
             cursor = (call.cursors if call.lock is None else IN_LOCKED_VIEWS).issue(position)
-        all_members = {} if members is None else members
-        all_members["next_cursor"] = cursor
+        members = {**(members or {}), "next_cursor": cursor}
         return Answer(
-            selection, as_of, all_members, self.edition.id, shape, dataset, more_columns, columns=columns
+            selection, as_of, members, self.edition.id, shape, dataset, more_columns, columns=columns
         )
 
 

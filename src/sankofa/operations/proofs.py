@@ -38,14 +38,8 @@ from sankofa.operations.contract import (
 from sankofa.operations.parameter_types import Choice, Text, Whole
 from sankofa.operations.service import Service
 
-PROVEN: Final[Mapping[str, str]] = {
-    "get_fundamentals": "fundamentals",
-    "search_tenders": "tenders",
-    "get_macro": "macro",
-    "get_entity": "entities",
-    "get_crosswalk": "crosswalk",
-}
-"""The operations whose rows can be proven, and their datasets. The dataset of macro depends on its mode."""
+PROVEN: Final = ("get_fundamentals", "search_tenders", "get_macro", "get_entity", "get_crosswalk")
+"""The operations whose rows can be proven."""
 PROOF: Final = optional_parameter(
     "proof",
     Choice(("true", "false"), "true"),
@@ -135,7 +129,7 @@ def _proving(operation: Operation, service: Service) -> Operation:
         if arguments.get("detail") == "compact":
             raise InvalidParameter("proof", "only whole rows can be proven: ask with detail=full")
         answer = await operation.perform(call, **arguments)
-        dataset = PROVEN.get(operation.name) or _DATASETS[answer.shape or FundamentalsRow]
+        dataset = _DATASETS[answer.shape or operation.row]
         proof = await _proof(dataset, service, call, answer, arguments.get("since_size"))
         return msgspec.structs.replace(answer, members={**answer.members, "proof": proof})
 
@@ -151,8 +145,6 @@ async def _proof(
     slices = answer.selection.slices
     if answer.selection.between != b",":
         slices = (answer.selection.rows.removeprefix(b","),)
-    if dataset == "macro":
-        dataset = "macro-series" if b'"series":' in b"".join(slices) else "macro-annual"
     logged = await _logged(service, edition, since_size)
     try:
         opened = await open_tree(edition, dataset)
