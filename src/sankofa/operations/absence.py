@@ -214,8 +214,8 @@ class _Question:
         if outside := self._outside(known):
             return outside
         required = {name for name, one in self.operation.parameters.items() if one.required}
-        required_filters = required | _REQUIRED_FILTERS | _REQUIRED_BY.get(self.operation.name, frozenset())
-        dropped: dict[str, object] = {name: None for name in self._arguments if name not in required_filters}
+        required |= _REQUIRED_FILTERS | _REQUIRED_BY.get(self.operation.name, frozenset())
+        dropped: dict[str, object] = dict.fromkeys(name for name in self._arguments if name not in required)
         wider = self._try(
             "Without filters." if dropped else "As known today.", **(dropped or {"as_of": None})
         )
@@ -235,10 +235,9 @@ class _Question:
 
     def _outside(self, known: _KnownDays) -> Absence | None:
         """Whether the requested days are all before, or all after, the known ones."""
-        since, until = (
-            _day(self._arguments.get(name) or self._arguments.get(other))
-            for name, other in (("from", "since"), ("to", "until"))
-        )
+        given = self._arguments
+        since = _day(given.get("from") or given.get("since"))
+        until = _day(given.get("to") or given.get("until"))
         if known.first is None or known.last is None or _is_panel(self.operation):
             return None
         if not (since and since > known.last) and not (until and until < known.first):

@@ -67,10 +67,8 @@ def without_day(path: str) -> str:
 
 def narrower(of_path: date | None, grant: Grant | None, now: datetime) -> date | None:
     """The day of the view: the earlier of the address's lock and the key's."""
-    if grant is None or grant.lock is None:
-        return of_path
-    of_key = grant.lock.on(now)
-    return of_key if of_path is None else min(of_path, of_key)
+    of_key = grant.lock.on(now) if grant is not None and grant.lock is not None else None
+    return min(filter(None, (of_path, of_key)), default=None)
 
 
 def locked(edition: Edition, day: date | None) -> Edition:

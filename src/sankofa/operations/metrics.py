@@ -291,13 +291,13 @@ async def get_signal(
     fundamentals-revisions and issuer-persistence.
     """
     panel = panels().get(signal_key)
+    has_basis = panel is not None and panel.has_basis
+    if basis is not None and not has_basis:
+        raise InvalidParameter("basis", f"{signal_key} has no basis: it does not use issuers' figures")
     if panel is not None and panel.filters:  # the same as at its own path, which also takes filters
-        _refuse_basis(basis, signal_key)
         answer = await get_procurement_demand(call, as_of=as_of, limit=limit, cursor=cursor)
-        return msgspec.structs.replace(answer, dataset=panel.sku)
-    applied = call.basis(basis) if panel is not None and panel.has_basis else None
-    if applied is None:
-        _refuse_basis(basis, signal_key)
+        return replace(answer, dataset=panel.sku)
+    applied = call.basis(basis) if has_basis else None
     page = await first_page(call, "signal", signal_key, applied, as_of=as_of, cursor=cursor)
     most = call.grant.rows(limit)
     if panel is None:
@@ -310,9 +310,3 @@ async def get_signal(
     )
     selection = await page.edition.select_list(kind, day=day, modes=modes, limit=most, start=start)
     return page.answer(selection, order, as_of=page.day, members={"basis": applied}, dataset=panel.sku)
-
-
-def _refuse_basis(basis: parameters.Basis | None, signal_key: str) -> None:
-    """Raises InvalidParameter for a basis on a panel that does not use issuers' figures."""
-    if basis is not None:
-        raise InvalidParameter("basis", f"{signal_key} has no basis: it does not use issuers' figures")
