@@ -93,6 +93,15 @@ def test_the_list_of_tools_is_short_and_each_says_how_to_start_and_continue(serv
     assert "no name search" not in json.dumps(listed).lower()
 
 
+def test_a_found_organisation_has_each_field_once(server):
+    def once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        assert len(dict(members)) == len(members), members
+        return dict(members)
+
+    answer = call(server, "search_entities", {"query": "sample"})
+    assert json.loads(answer.text, object_pairs_hook=once)["result"]["structuredContent"]["data"]
+
+
 async def test_answers_follow_the_output_schema_which_lists_every_field(server):
     key = server.key("professional")
     by_tool = {operation.tool: operation for operation in operations() if operation.tool}

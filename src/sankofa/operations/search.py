@@ -194,10 +194,19 @@ async def search_entities(
 
     hits, following, more = await _page(ranked, page, call.grant.rows(limit))
     rows = []
-    for hit, row in zip(hits, await _rows(call, hits, country), strict=True):
-        # The entity's own row, followed by the other members of a search row and the match.
-        record, match = await _entity(call, hit), Match(hit.matched_on, hit.matched_value, hit.score)
-        rows.append(b'%b,%b,"match":%b}' % (record[:-1], row[row.index(b'"type":') : -1], wire.encode(match)))
+    yield_points = YieldPoints(_ROWS_PER_YIELD)
+    for hit in hits:
+        record = await _entity(call, hit)
+        found = {
+            "type": hit.type,
+            "id": hit.id,
+            "name": _record(record).legal_name,
+            "matched": _matched(hit),
+            "score": hit.score,
+            "match": Match(hit.matched_on, hit.matched_value, hit.score),
+        }
+        rows.append(b"%b,%b" % (record[:-1], wire.encode(found)[1:]))
+        await yield_points.step()
     selection = Selection(rows, len(rows), truncated=more, following=following)
     return page.answer(selection, following or (), as_of=page.day)
 
@@ -214,7 +223,6 @@ async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]
             one = await (_entity_record(call, hit) if is_organisation else _macro_record(call, hit, country))
             if is_organisation and len(one.legal_name or "") <= _LONGEST_NAME_KEPT:
                 known.put(key, one)
-        by_name = hit.matched_on in _NAMES
         row = SearchRow(
             source_ref=one.source_ref,
             license_class=one.license_class,
@@ -223,11 +231,16 @@ async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]
             id=hit.id,
             name=one.legal_name if is_organisation else one.name,
             country=one.country,
-            matched=hit.matched_value if by_name else f"{hit.matched_on}:{hit.matched_value}",
+            matched=_matched(hit),
             score=hit.score,
         )
         rows.append(wire.encode(row))
     return rows
+
+
+def _matched(hit: Hit) -> str:
+    """The name that matched, or the identifier with its kind."""
+    return hit.matched_value if hit.matched_on in _NAMES else f"{hit.matched_on}:{hit.matched_value}"
 
 
 async def _organisations(
