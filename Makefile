@@ -67,7 +67,7 @@ test-all: $(DEV) ## every test in more rounds, about 20 minutes
 	TEST_ALL_ROUNDS=1 $(PYTEST) $(ARGS)
 
 test-fast: $(DEV) ## the unit tests and tests/spec on files alone, the fast part
-	TEST_ENGINES=files TEST_EXAMPLES=10 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
+	TEST_EXAMPLES=10 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
 # One process: a parallel test would disturb figures in milliseconds.
 torture: $(DEV) ## all attacks and faults, over an hour; writes the figures of docs/explanation/reliability.md. ARGS are passed to pytest

@@ -2,11 +2,9 @@
 
 Every engine gives the same blocks and answers for the same files; tests/engines checks this for each
 endpoint. These suites therefore run on files. Mark a test or its module `both_engines` if the engine matters
-to it: it then runs on PostgreSQL too. There it is deep, so a default run leaves it out. TEST_ENGINES=all runs
-everything on both, TEST_ENGINES=files runs as little on PostgreSQL as possible.
+to it: it then runs on PostgreSQL too. There it is deep, so a default run leaves it out.
 """
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -19,9 +17,7 @@ ENGINES = ("sqlite", "postgresql")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker("both_engines") is not None
-    chosen = os.environ.get("TEST_ENGINES", "all" if marked else "files")
-    engines = deep_after(len(ENGINES) if "TEST_ENGINES" in os.environ else 1, ENGINES)
-    engines = engines if chosen == "all" else engines[:1]
+    engines = deep_after(1, ENGINES) if marked else ENGINES[:1]
     if "engine" in metafunc.fixturenames:
         metafunc.parametrize("engine", engines, indirect=True, scope="module")
     if "fresh_engine" in metafunc.fixturenames:

@@ -1,11 +1,10 @@
-"""Annual tables and series with vintages, on each engine, for the tests of /v1/macro."""
+"""Annual tables and series with vintages, for the tests of /v1/macro."""
 
 import csv
 import io
 import random
 from collections.abc import Iterator
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -94,14 +93,10 @@ WIDE = """\
 
 
 @pytest.fixture(scope="module")
-def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Two captures of a table, a wide table and a file of series, served on each engine."""
-    yield from serve(tmp_path_factory.mktemp("macro"), **engine)
-
-
-def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
-    home = folder / "home"
-    table, half = folder / "ny.gdp.mktp.cd.csv", len(SERIES_ROWS) // 2
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """Two captures of a table, a wide table and a file of series."""
+    folder = tmp_path_factory.mktemp("macro")
+    home, table, half = folder / "home", folder / "ny.gdp.mktp.cd.csv", len(SERIES_ROWS) // 2
     for source, path, content in (
         ("worldbank", table, FIRST),
         ("worldbank", table, SECOND),
@@ -110,10 +105,9 @@ def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
         ("series", folder / "b.csv", as_csv(SERIES_ROWS[half:])),
     ):
         path.write_text(content)
-        succeed(home, "ingest", source, path, **settings)
-    succeed(home, "publish", **settings)
-    settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
-    with LiveServer(home, workers=1, **settings) as server:
+        succeed(home, "ingest", source, path)
+    succeed(home, "publish")
+    with LiveServer(home, per_minute_sample="100000", per_month_sample="1000000") as server:
         yield server
 
 

@@ -86,11 +86,14 @@ def write_register(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """The register, ingested, published and served on each engine."""
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """The register, ingested, published and served."""
     folder = tmp_path_factory.mktemp("register")
     write_register(folder)
-    yield from _serve(folder, **engine)
+    home = folder / "home"
+    publish_files(home, ("gleif-lei", folder / "lei.csv"), ("identifiers", folder / "identifiers.csv"))
+    with LiveServer(home, per_minute_sample="100000", per_month_sample="1000000") as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +104,3 @@ def sample(live: LiveServer) -> str:
 @pytest.fixture(scope="module")
 def paid(live: LiveServer) -> str:
     return live.key("starter", "--per-minute", "100000")
-
-
-def _serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
-    home = folder / "home"
-    files = (("gleif-lei", folder / "lei.csv"), ("identifiers", folder / "identifiers.csv"))
-    publish_files(home, *files, **settings)
-    settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
-    with LiveServer(home, workers=1, **settings) as server:
-        yield server

@@ -168,23 +168,16 @@ def files(order: Sequence[TenderRelease] = RELEASES, parts: int = 2) -> list[tup
     return contents
 
 
-def build(folder: Path, contents: Sequence[tuple[str, str, str]], **settings: str) -> Path:
-    """A HOME with the files ingested and published."""
+def serve(folder: Path) -> Iterator[LiveServer]:
+    """A server of a HOME with the files ingested and published."""
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     (home / "sources.toml").write_text(SOURCES)
-    for source, name, content in contents:
-        path = folder / name
-        path.write_text(content)
-        succeed(home, "ingest", source, path, **settings)
-    succeed(home, "publish", **settings)
-    return home
-
-
-def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
-    home = build(folder, files(), **settings)
-    settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
-    with LiveServer(home, workers=1, **settings) as server:
+    for source, name, content in files():
+        (folder / name).write_text(content)
+        succeed(home, "ingest", source, folder / name)
+    succeed(home, "publish")
+    with LiveServer(home, per_minute_sample="100000", per_month_sample="1000000") as server:
         yield server
 
 

@@ -1,4 +1,4 @@
-"""OCDS files of every kind, ingested on each engine."""
+"""OCDS files of every kind, ingested."""
 
 import gzip
 import io
@@ -117,9 +117,9 @@ FILES: dict[str, tuple[Any, set[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
     """Every file in one folder, ingested by one command."""
-    desk = Desk(tmp_path_factory.mktemp("files"), **engine)
+    desk = Desk(tmp_path_factory.mktemp("files"))
     inbox = desk.folder / "inbox"
     inbox.mkdir()
     for name, (content, _) in FILES.items():

@@ -1,4 +1,4 @@
-"""A market of tenders on each engine, for the tests of /v1/tenders."""
+"""A market of tenders, for the tests of /v1/tenders."""
 
 import time
 from collections.abc import Iterator
@@ -84,8 +84,8 @@ BIG = ("9007199254740993", "123456789012345678901234567890.12", "0.10")
 
 
 @pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
-    desk = Desk(tmp_path_factory.mktemp("market"), **engine)
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
+    desk = Desk(tmp_path_factory.mktemp("market"))
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(COMPLETE, *SPREAD, *TIMES, *VALUES, *BUYERS))
     lines = (DIGITS.replace("digits", f"digits-{n}") % number for n, number in enumerate(BIG))

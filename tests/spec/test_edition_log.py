@@ -45,8 +45,8 @@ def now() -> datetime:
 
 
 @pytest.fixture(scope="module")
-def logged(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Logged]:
-    desk = Desk(tmp_path_factory.mktemp("logged"), **engine)
+def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Logged]:
+    desk = Desk(tmp_path_factory.mktemp("logged"))
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "a.json", [release(f"A{n}") for n in range(5)])
     first = desk.publish()

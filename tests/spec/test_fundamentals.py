@@ -207,7 +207,7 @@ HEADER = "entity,line_item,value,currency,period_start,period_end,available_at,d
 
 
 @pytest.fixture(scope="module")
-def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """An issuer with slightly more facts than its limit, one in five of them restated a year later."""
     folder: Path = tmp_path_factory.mktemp("crowded")
     lines = [HEADER]
@@ -225,8 +225,8 @@ def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     filings.write_text("\n".join(lines) + "\n")
     home = folder / "home"
     for command in (("ingest", "--strict", "filings", filings), ("publish",)):
-        succeed(home, *command, **engine)
-    with LiveServer(home, workers=1, **engine) as live:
+        succeed(home, *command)
+    with LiveServer(home, workers=1) as live:
         yield live
 
 

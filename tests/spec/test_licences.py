@@ -136,8 +136,8 @@ def rows_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def published(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
-    desk = Desk(tmp_path_factory.mktemp("licences"), **engine)
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
+    desk = Desk(tmp_path_factory.mktemp("licences"))
     (desk.home / "sources.toml").write_text(registry())
     ingest_all(desk)
     first = desk.publish()
@@ -161,8 +161,7 @@ def test_publish_reports_each_withdrawn_source_in_a_line(published: Published) -
         "left out rates-three (not registered): captures 1, rows 7",
         "left out rates-too (not registered): captures 1, rows 7",
     ]
-    datastore = published.desk.settings.get("datastore", "sqlite:")
-    store = open_store(Settings(home=published.desk.home, datastore=datastore))
+    store = open_store(Settings(home=published.desk.home))
     manifest = store.open(published.second).manifest
     assert [one["source"] for one in manifest["left_out"]] == sorted(WITHDRAWN)
     assert set(manifest["left_out"][0]) == {"source", "why", "captures", "rows"}
@@ -307,8 +306,8 @@ def test_a_file_names_only_the_sources_of_its_rows(published: Published) -> None
 
 
 @pytest.mark.rule("PROV-2")
-def test_two_captures_of_one_table_have_different_refs(fresh_engine: dict[str, str], tmp_path: Any) -> None:
-    desk = Desk(tmp_path / "twice", **fresh_engine)
+def test_two_captures_of_one_table_have_different_refs(tmp_path: Any) -> None:
+    desk = Desk(tmp_path / "twice")
     (desk.home / "sources.toml").write_text(registry())
     for value in (1, 2):
         table = f"Country Name,Country Code,Year,Value\nSouth Africa,ZAF,2020,{value}\n"
@@ -326,10 +325,8 @@ def test_two_captures_of_one_table_have_different_refs(fresh_engine: dict[str, s
 
 
 @pytest.mark.rule("PUB-1")
-def test_without_publishable_data_publish_refuses_and_the_old_edition_stays(
-    fresh_engine: dict[str, str], tmp_path: Any
-) -> None:
-    desk = Desk(tmp_path / "all", **fresh_engine)
+def test_without_publishable_data_publish_refuses_and_the_old_edition_stays(tmp_path: Any) -> None:
+    desk = Desk(tmp_path / "all")
     (desk.home / "sources.toml").write_text(registry())
     ingest_all(desk)
     first = desk.publish()
@@ -345,10 +342,10 @@ def test_without_publishable_data_publish_refuses_and_the_old_edition_stays(
 
 @pytest.mark.rule("PROV-6")
 def test_a_current_edition_with_withdrawn_rows_is_replaced_although_nothing_else_changed(
-    fresh_engine: dict[str, str], tmp_path: Any
+    tmp_path: Any,
 ) -> None:
     """Every row supersedes the source's values, so the rows stay the same but the edition does not."""
-    desk = Desk(tmp_path / "same", **fresh_engine)
+    desk = Desk(tmp_path / "same")
     (desk.home / "sources.toml").write_text(registry())
     desk.ingest("portal", "a.json", package(release("both")))
     desk.ingest("portal-too", "b.json", package(release("both")))

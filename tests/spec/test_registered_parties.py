@@ -49,8 +49,8 @@ RELEASES = [
 
 
 @pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
-    desk = Desk(tmp_path_factory.mktemp("registered"), **engine)
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
+    desk = Desk(tmp_path_factory.mktemp("registered"))
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*RELEASES))
     with desk.publish_and_serve() as caller:

@@ -29,8 +29,8 @@ QUESTIONS = (
 
 
 @pytest.fixture(scope="module")
-def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    yield from shared_world.serve(tmp_path_factory.mktemp("shared"), **engine)
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    yield from shared_world.serve(tmp_path_factory.mktemp("shared"))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -45,12 +44,9 @@ FX.USD.ZAR,fx,daily,,2024-02-29,18.5,ZAR,2024-02-29
 
 
 @pytest.fixture(scope="module")
-def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Tenders of two countries and some series, served on each engine."""
-    yield from serve(tmp_path_factory.mktemp("signals"), **engine)
-
-
-def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """Tenders of two countries and some series."""
+    folder = tmp_path_factory.mktemp("signals")
     home = folder / "home"
     (folder / "series.csv").write_text(SERIES)
     files = [("series", folder / "series.csv")]
@@ -60,9 +56,8 @@ def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
             path = folder / f"{country}-{n}.json"
             path.write_text(json.dumps({"version": "1.1", "releases": part}))
             files.append((source, path))
-    publish_files(home, *files, **settings)
-    settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
-    with LiveServer(home, workers=1, **settings) as server:
+    publish_files(home, *files)
+    with LiveServer(home, per_minute_sample="100000", per_month_sample="1000000") as server:
         yield server
 
 

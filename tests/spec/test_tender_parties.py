@@ -96,8 +96,8 @@ KENYA = [
 
 
 @pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
-    desk = Desk(tmp_path_factory.mktemp("parties"), **engine)
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidCaller]:
+    desk = Desk(tmp_path_factory.mktemp("parties"))
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "za.json", package(*RELEASES))
     desk.ingest("portal-ke", "ke.json", package(*KENYA))
