@@ -37,6 +37,7 @@ from sankofa.sources.templates import FILINGS, SERIES
 from tests.depth import deep_after
 from tests.every import every
 from tests.live import LiveServer
+from tests.world.signals_desk import observations
 
 REPOSITORY = Path(__file__).parent.parent.parent
 DOCS = REPOSITORY / "docs"
@@ -233,7 +234,7 @@ def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path, sam
     load("example_panel", block("how-to/adding-a-panel.md", "panel"), tmp_path)
     example = signals_contract._PANELS.pop("issuer-history")
     ledger = Ledger(open_store(settings), settings.gate_key(), lambda: datetime.now(UTC))
-    rows = [observation.row for observation in example.observe(BuildContext(ledger))]
+    rows = [observation.row for observation in observations(example, BuildContext(ledger))]
     ledger.close()
     assert len(rows) >= 15, "twelve issuers and three registrants"
     assert {field for row in rows for field in row.__struct_fields__} == set(example.row.__struct_fields__)

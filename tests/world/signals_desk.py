@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -6,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from sankofa.derive.signals.contract import panels
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.series import MacroColumn, MacroMetadata
+from sankofa.derive.signals.contract import Observation, Panel, panels
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import load_declarations
 from sankofa.model.days import FOREVER
@@ -26,13 +29,27 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home", TODAY)
 
 
+def observations(panel: Panel, context: BuildContext) -> Iterator[Observation]:
+    """The rows of a panel over a whole ledger."""
+    if panel.of == "issuer":
+        issuers = (Issuer(entity, context.ledger, context.captures) for entity in context.entities)
+        yield from (one for issuer in issuers if issuer.reports for one in panel.observe(issuer))
+    elif panel.of == "series":
+        metadata = MacroMetadata(context.ledger)
+        for code, rows in context.ledger.stored_series():
+            for series in MacroColumn(code, "", rows, metadata, context.captures).series:
+                yield from panel.observe(series, context.captures)
+    else:
+        yield from panel.observe(context)
+
+
 def observed(desk: Desk, key: str, as_known_on: date | None = None) -> Rows:
     """The rows of today; with `basis=as_known`, those of a day."""
     load_declarations()
     ledger = desk.ledger()
     day = FOREVER - 1 if as_known_on is None else as_known_on.toordinal()
     try:
-        every = panels()[key].observe(BuildContext(ledger))
+        every = observations(panels()[key], BuildContext(ledger))
         rows = [wire.encode(o.row) for o in every if o.seen_from <= day < o.until]
     finally:
         ledger.close()

@@ -20,6 +20,7 @@ from sankofa.model.provenance import KEYED_CLASSES, file_license, strictest
 from sankofa.sources.registry import Source, load_sources
 from tests.spec.demand import released, releases
 from tests.world.desk import Desk
+from tests.world.signals_desk import observations
 
 TODAY = date(2026, 1, 31)
 CUMULATIVE = "red-flags"
@@ -109,10 +110,10 @@ def _without_times(row: Any) -> Any:
 @pytest.mark.parametrize("key", OPEN_PANELS)
 def test_an_open_row_does_not_depend_on_the_licensed_source(desk: Desk, key: str) -> None:
     with world(desk) as with_twins:
-        rows = [(o.row, o.sources) for o in panels()[key].observe(with_twins)]
+        rows = [(o.row, o.sources) for o in observations(panels()[key], with_twins)]
     closed = {"commercial_redistribution": False}
     with world(desk, portal_twin=closed, series_twin=closed) as without:
-        clean = {_without_times(o.row) for o in panels()[key].observe(without)}
+        clean = {_without_times(o.row) for o in observations(panels()[key], without)}
     open_rows = [row for row, _ in rows if row.license_class not in KEYED_CLASSES]
     assert open_rows, "some rows have nothing to do with the licensed source"
     assert len(open_rows) < len(rows), "and some have"
@@ -156,7 +157,7 @@ def test_an_open_file_has_no_row_of_a_narrower_licence(desk: Desk, published: di
 @pytest.mark.rule("PROV-7")
 def test_no_row_of_a_cumulative_panel_is_in_its_open_file(desk: Desk, published: dict[str, Any]) -> None:
     with world(desk) as with_twins:
-        rows = [(o.row, o.sources) for o in panels()[CUMULATIVE].observe(with_twins)]
+        rows = [(o.row, o.sources) for o in observations(panels()[CUMULATIVE], with_twins)]
     assert rows
     for row, sources in rows:
         assert row.license_class in KEYED_CLASSES
@@ -168,7 +169,7 @@ def test_no_row_of_a_cumulative_panel_is_in_its_open_file(desk: Desk, published:
 def _served(desk: Desk, manifest: dict[str, Any], name: str) -> int:
     """Rows of a panel; each is stored under every question it answers, but counted once."""
     with world(desk) as context:
-        return sum(1 for _ in panels()[name].observe(context))
+        return sum(1 for _ in observations(panels()[name], context))
 
 
 @pytest.mark.rule("PROV-7")

@@ -9,7 +9,7 @@ capture that shows it: perhaps later than its publication, never earlier.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -233,17 +233,6 @@ def _vintages(
 ) -> list[tuple[str, int, list[Vintage[SeriesReport]]]]:
     dated = ((day, ordinal(day)) for day in sorted(reports, reverse=True))
     return [(day, number, known) for day, number in dated if (known := vintages(reports[day], number))]
-
-
-def series_of(
-    ledger: LedgerReader, captures: Mapping[int, CaptureInfo], frequencies: Container[str]
-) -> Iterator[SeriesVintages]:
-    """Each series of one of these frequencies that a source publishes."""
-    metadata = MacroMetadata(ledger)
-    for code, rows in ledger.stored_series():
-        if any(row[1] in frequencies for row in rows):
-            series = MacroColumn(code, "", rows, metadata, captures).series
-            yield from (one for one in series if one.identity.frequency in frequencies)
 
 
 @lru_cache(maxsize=65536)

@@ -6,8 +6,8 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import date
-from functools import cache, wraps
-from typing import Final, Literal, NamedTuple, Protocol, TypedDict, get_args, get_type_hints
+from functools import cache
+from typing import Final, Literal, NamedTuple, Protocol, TypedDict, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -16,7 +16,6 @@ import sankofa.derive.signals.panels
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.full_years import FullYear
 from sankofa.derive.metrics.lines import Figure
-from sankofa.derive.series import SeriesVintages
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
@@ -79,11 +78,8 @@ class Observation(NamedTuple):
     """The first day that no longer shows it; only `basis=as_known` shows rows with such a day."""
 
 
-Observe = Callable[[Basis], Iterator[Observation]]
-ObserveIssuer = Callable[[Issuer], Iterator[Observation]]
 Captures = Mapping[int, CaptureInfo]
-ObserveSeries = Callable[[SeriesVintages, Captures], Iterator[Observation]]
-
+Observe = TypeVar("Observe", bound=Callable[..., Iterator[Observation]])
 
 _PANELS: dict[str, "Panel"] = {}
 
@@ -107,12 +103,11 @@ class Panel:
     Among rows with the same values the newest come first."""
     appendix: str = ""
     """Text in Markdown that ends its explanation."""
-    of_issuer: ObserveIssuer | None = None
-    """The rows of one issuer, for panels of issuers: a build computes them with the issuer's other rows."""
-    of_series: ObserveSeries | None = None
-    """The rows of one published series, for panels of series: the same."""
-    observe: Observe = field(init=False)
-    """Its rows in served order."""
+    of: Literal["", "issuer", "series"] = ""
+    """`issuer` if `observe` takes one issuer, `series` if it takes a published series and the captures; else
+    empty. A build computes the rows of an issuer or a series with its other rows."""
+    observe: Callable[..., Iterator[Observation]] = field(init=False)
+    """Its rows in served order, from a `Basis` unless it is a panel of issuers or series."""
     summary: str = field(init=False)
     explanation: str = field(init=False)
 
@@ -134,7 +129,7 @@ class Panel:
     @property
     def has_basis(self) -> bool:
         """Whether its rows are derived from figures of issuers, which are restated."""
-        return self.of_issuer is not None
+        return self.of == "issuer"
 
     def keys_of(self, row: PanelRow) -> Iterator[str]:
         """The keys a row is stored under, if there are filters: one for each filter combination."""
@@ -181,29 +176,6 @@ class YearFields(IssuerFields, Origin):
 
     period_end: date
     available_at: date
-
-
-def reporting(basis: Basis) -> Iterator[Entity]:
-    """The organisations with at least one reported figure, by service_id."""
-    subjects = {subject for subject, _ in basis.ledger.fact_subjects()}
-    return (entity for entity in basis.entities if not subjects.isdisjoint(entity.subjects))
-
-
-def issuer_panel(
-    key: str, *, access: Access, row: type[PanelRow], order: tuple[str, ...]
-) -> Callable[[ObserveIssuer], ObserveIssuer]:
-    """Declares the function below as a panel that is computed issuer by issuer."""
-
-    def declare(observe: ObserveIssuer) -> ObserveIssuer:
-        @wraps(observe)
-        def observe_all(basis: Basis) -> Iterator[Observation]:
-            for entity in reporting(basis):
-                yield from observe(Issuer(entity, basis.ledger, basis.captures))
-
-        panel(key, access=access, sku="AF-FUND", row=row, order=order, of_issuer=observe)(observe_all)
-        return observe
-
-    return declare
 
 
 def issuer_fields(entity: Entity) -> IssuerFields:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from itertools import islice
+from operator import itemgetter
 from typing import Annotated, Final, Literal, NamedTuple
 
 from sankofa.derive.issuers import Issuer, item_of
@@ -21,7 +22,7 @@ from sankofa.derive.signals.contract import (
     PanelRow,
     filed,
     issuer_fields,
-    issuer_panel,
+    panel,
     year_fields,
 )
 from sankofa.ledger.reports import Identity, Report
@@ -67,9 +68,11 @@ class FundamentalsFactorsRow(FullYearRow, frozen=True, kw_only=True):
     )
 
 
-@issuer_panel(
+@panel(
     "fundamentals-factors",
+    of="issuer",
     access="licensed",
+    sku="AF-FUND",
     row=FundamentalsFactorsRow,
     order=("service_id", "-period_end", "metric"),
 )
@@ -129,8 +132,13 @@ class _KnownQuality(NamedTuple):
         return len(mine) == len(others) and all(a.same_as(b) for a, b in zip(mine, others, strict=True))
 
 
-@issuer_panel(
-    "fundamentals-quality", access="licensed", row=FundamentalsQualityRow, order=("service_id", "-period_end")
+@panel(
+    "fundamentals-quality",
+    of="issuer",
+    access="licensed",
+    sku="AF-FUND",
+    row=FundamentalsQualityRow,
+    order=("service_id", "-period_end"),
 )
 def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
     """How much of an issuer's profit is cash, and how steady its margin is, in every full year.
@@ -229,8 +237,13 @@ class _KnownCounts(NamedTuple):
         )
 
 
-@issuer_panel(
-    "issuer-persistence", access="licensed", row=IssuerPersistenceRow, order=("service_id", "-period_end")
+@panel(
+    "issuer-persistence",
+    of="issuer",
+    access="licensed",
+    sku="AF-FUND",
+    row=IssuerPersistenceRow,
+    order=("service_id", "-period_end"),
 )
 def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     """For how many full years in a row an issuer made a profit, and for how many its revenue grew.
@@ -328,9 +341,11 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     )
 
 
-@issuer_panel(
+@panel(
     "fundamentals-revisions",
+    of="issuer",
     access="licensed",
+    sku="AF-FUND",
     row=FundamentalsRevisionsRow,
     order=("service_id", "-period_end", "line_item", "concept|line_item", "unit", "period_start"),
 )
@@ -348,34 +363,21 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
     With `basis=as_known` a view of a past day has the row of that day, whatever was revised later. Ordered by
     service_id, period_end descending, line_item, concept, unit and period_start.
     """
-    observations = []
+    found = []
     for identity, reports in issuer.reports.items():
-        for observation in _revisions_observed(issuer, identity, reports):
-            concept, unit, _, period_start = identity
-            sort_key = (-observation.day, item_of(identity, issuer.reports), concept, unit, period_start)
-            observations.append((sort_key, observation))
-    observations.sort(key=lambda pair: pair[0])
-    yield from (observation for _, observation in observations)
-
-
-def _revisions_observed(issuer: Issuer, identity: Identity, reports: list[Report]) -> Iterator[Observation]:
-    _, _, period_end, period_start = identity
-    item, end = item_of(identity, issuer.reports), ordinal(period_end)
-    if len(reports) == 1 or item not in LINE_ITEMS:
-        return
-    history = issuer.vintages[identity]
-    start = ordinal(period_start) if period_start else None
-    if len(history) == 1 or not history:
-        return
-    if issuer.names.name(start, end, history[0].report.available).period_type != "FY":
-        return
-    for known in range(2, len(history) + 1):
-        first, until = history[known - 1].known_from, FOREVER
-        if known < len(history):
-            until = history[known].known_from
-        if first < until:
-            row, sources = _revision(issuer, identity, item, history[:known])
-            yield Observation(row, end, first, sources, until)
+        concept, unit, period_end, period_start = identity
+        history = issuer.vintages[identity] if len(reports) > 1 else []
+        if len(history) < 2 or (item := item_of(identity, issuer.reports)) not in LINE_ITEMS:
+            continue
+        start, end = ordinal(period_start) if period_start else None, ordinal(period_end)
+        if issuer.names.name(start, end, history[0].report.available).period_type == "FY":
+            found.append(((-end, item, concept, unit, period_start), identity, history))
+    for (day, item, *_), identity, history in sorted(found, key=itemgetter(0)):
+        untils = [*(vintage.known_from for vintage in history[2:]), FOREVER]
+        for known, (latest, until) in enumerate(zip(history[1:], untils, strict=True), 2):
+            if latest.known_from < until:
+                row, sources = _revision(issuer, identity, item, history[:known])
+                yield Observation(row, -day, latest.known_from, sources, until)
 
 
 def _revision(

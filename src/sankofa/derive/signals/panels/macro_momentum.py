@@ -6,8 +6,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, Literal
 
-from sankofa.derive.series import Series, SeriesReport, SeriesVintages, series_of
-from sankofa.derive.signals.contract import METHOD, Basis, Captures, Observation, PanelRow, origin, panel
+from sankofa.derive.series import Series, SeriesReport, SeriesVintages
+from sankofa.derive.signals.contract import METHOD, Captures, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tenders import month_number, quarter_number
 from sankofa.model.days import ordinal
 from sankofa.model.figures import quotient
@@ -49,27 +49,15 @@ class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
 _History = list[Vintage[SeriesReport]]
 
 
-def _of_series(one: SeriesVintages, captures: Captures) -> Iterator[Observation]:
-    series, _, days = one
-    number = _PERIODS.get(series.frequency)
-    if number is None:
-        return
-    periods: defaultdict[int, list[_History]] = defaultdict(list)
-    for day, _, history in days:
-        periods[number(day)].append(history)
-    for day, _, history in days:
-        yield from _observed(captures, series, day, history, periods, number(day))
-
-
 @panel(
     "macro-momentum",
     access="open",
     sku="AF-MACRO",
     row=MacroMomentumRow,
     order=("series", "series_type", "frequency", "country", "-date"),
-    of_series=_of_series,
+    of="series",
 )
-def macro_momentum(basis: Basis) -> Iterator[Observation]:
+def macro_momentum(one: SeriesVintages, captures: Captures) -> Iterator[Observation]:
     """How a series moved over one and over three periods, as it was known on the day a value was first known.
 
     Monthly, quarterly and annual series; each value belongs to the calendar month, quarter or year of its
@@ -85,8 +73,15 @@ def macro_momentum(basis: Basis) -> Iterator[Observation]:
     the day it became known has no row. Ordered by series, series_type, frequency and country, then date
     descending.
     """
-    for one in series_of(basis.ledger, basis.captures, _PERIODS):
-        yield from _of_series(one, basis.captures)
+    series, _, days = one
+    number = _PERIODS.get(series.frequency)
+    if number is None:
+        return
+    periods: defaultdict[int, list[_History]] = defaultdict(list)
+    for day, _, history in days:
+        periods[number(day)].append(history)
+    for day, _, history in days:
+        yield from _observed(captures, series, day, history, periods, number(day))
 
 
 def _observed(

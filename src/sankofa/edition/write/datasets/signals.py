@@ -15,14 +15,7 @@ import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.series import MacroColumn
-from sankofa.derive.signals.contract import (
-    Observation,
-    ObserveIssuer,
-    ObserveSeries,
-    Panel,
-    methodology,
-    panels,
-)
+from sankofa.derive.signals.contract import Observation, Panel, methodology, panels
 from sankofa.edition.format.keys import TENDERS, panel_kind
 from sankofa.edition.format.macro import pack_series
 from sankofa.edition.format.row_blocks import Entry
@@ -70,8 +63,8 @@ def _issuer_rows(panel: Panel, context: BuildContext, some: Sequence[Entity]) ->
     return Outcome(sources=sources)
 
 
-def _issuer_part(observe: ObserveIssuer, issuer: Issuer) -> bytes:
-    observed = list(observe(issuer))
+def _issuer_part(panel: Panel, issuer: Issuer) -> bytes:
+    observed = list(panel.observe(issuer))
     sources = {source for o in observed if o.until == FOREVER for source in o.sources}
     rows = [(wire.encode(o.row), o.seen_from, o.until) for o in observed]
     return _write((rows, sorted(sources))) if rows else b""
@@ -84,14 +77,12 @@ def _series_rows(panel: Panel, context: BuildContext) -> Building:
     return Outcome(sources={source for _, named in derived for source in named})
 
 
-def _series_part(
-    panel: Panel, observe: ObserveSeries, columns: Sequence[MacroColumn]
-) -> Iterator[tuple[str, bytes]]:
+def _series_part(panel: Panel, columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
     if columns[0].country:  # made from an annual table, not published as a series
         return
     sources: set[str] = set()
     observed = chain.from_iterable(
-        observe(one, column.captures) for column in columns for one in column.series
+        panel.observe(one, column.captures) for column in columns for one in column.series
     )
     rows = list(_observed(panel, observed, sources))
     if rows:
@@ -133,7 +124,7 @@ class _EachRowOnce(TableRows):
 
 def _table_of(panel: Panel) -> Callable[[BuildContext], TableRows]:
     """How a panel's table gets its rows."""
-    if panel.of_series:
+    if panel.of == "series":
         return partial(MacroRows, panel.key)
     return partial(_EachRowOnce, panel) if panel.filters else TableRows
 
@@ -141,11 +132,11 @@ def _table_of(panel: Panel) -> Callable[[BuildContext], TableRows]:
 def _declare(panel: Panel) -> None:
     kind = panel_kind(panel.key)
     reads = _READS[1:] if panel.sku == TENDER else _READS
-    if panel.of_issuer:
-        issuer_part(kind)(partial(_issuer_part, panel.of_issuer))
+    if panel.of == "issuer":
+        issuer_part(kind)(partial(_issuer_part, panel))
         dataset(kind, panel.row, by_organisation=True)(partial(_issuer_rows, panel))
-    elif panel.of_series:
-        macro_part(partial(_series_part, panel, panel.of_series))
+    elif panel.of == "series":
+        macro_part(partial(_series_part, panel))
         dataset(kind, panel.row, reads=(Input.MACRO,))(partial(_series_rows, panel))
     elif panel.filters:
         dataset(kind, panel.row, pack_series, needs=(TENDERS,), reads=reads)(partial(_filtered_rows, panel))
