@@ -18,6 +18,8 @@ from sankofa.model.text import page_text, toml_table
 
 SET = "metrics-v1"
 PRIOR = "prior_"
+BOTH = "="
+"""Prefix of a line item that a formula uses with its value of the year before: both by one route."""
 ANNIVERSARY_TOLERANCE = 10
 """Days by which the year before may end earlier or later than exactly one year ago (52/53-week years)."""
 EXACT = Context(prec=400)
@@ -65,6 +67,8 @@ class Form:
         ]
         if alone:
             raise TypeError(f"{formula}: {', '.join(alone)} without that of the year itself")
+        self.keys = tuple(BOTH + name if PRIOR + name in self.needs else name for name in self.inputs)
+        """The names under which figures are looked up."""
         self._value = self._term(tree)
 
     def formula(self, *values: Decimal) -> Ratio:

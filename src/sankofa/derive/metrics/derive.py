@@ -16,13 +16,12 @@ With `basis=as_known` D shows its own value, without comparing it with today's (
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
-from functools import cache, lru_cache
-from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics, slugs
+from sankofa.derive.metrics.contract import BOTH, EXACT, PRIOR, Metric, metrics, slugs
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
 from sankofa.derive.metrics.lines import Fact, Figure, odd_measures
 from sankofa.derive.metrics.period_views import deciding_concepts
@@ -95,13 +94,6 @@ class Computed(NamedTuple):
             and self.names == other.names
             and all(a.same_as(b) for a, b in zip(self.figures, other.figures, strict=True))
         )
-
-
-class _Chosen(NamedTuple):
-    """The form of a metric to use with the reported names, and how to select its inputs."""
-
-    form: Form
-    take: Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
 
 _ZERO = Decimal(0)
@@ -226,6 +218,7 @@ class _Table:
         self._years = years
         self._year = year
         self._now = years.on(year)
+        self._changes: dict[int, list[tuple[bool, LaterChange]]] = {}
 
     @property
     def conflicts(self) -> int:
@@ -260,32 +253,32 @@ class _Table:
         A restated input is named first, then an added one, then a figure that only decides between routes.
         Nothing is named if a later filing merely reports known figures together.
         """
-        known, today = self._facts(day), self._facts(FOREVER)
         used = {
             (figure.end, part.concept) for c in (now, then) for figure in c.figures for part in figure.parts
         }
         deciding = _deciding(number)
-        restated, added = list[tuple[bool, LaterChange]](), list[tuple[bool, LaterChange]]()
-        for key, fact in today.items():
-            end, concept = key[:2]
-            before = known.get(key)
-            if before is not fact and concept in deciding:
-                change = ((end, concept) not in used, LaterChange(concept, end, fact.report.available))
-                (added if before is None else restated).append(change)
-        for end, concept, *_ in known.keys() - today.keys():  # withdrawn by its publisher
-            if concept in deciding:
-                restated.append(((end, concept) not in used, LaterChange(concept, end, 0)))
-        restated.sort()
-        added.sort()
-        for state, possible, only_decides in (
-            (State.REVISED_AFTER_AS_OF, restated, False),
-            (State.COMPLETED_AFTER_AS_OF, added, False),
-            (State.REVISED_AFTER_AS_OF, restated, True),
-        ):
-            named = tuple(change for decides, change in possible if decides is only_decides)
-            if named:
-                return state, named[:_MOST_CHANGES]
-        return State.COMPLETED_AFTER_AS_OF, tuple(change for _, change in added[:_MOST_CHANGES])
+        changes = sorted(
+            ((change.end, change.concept) not in used, is_added, change)
+            for is_added, change in self._changes_after(day)
+            if change.concept in deciding
+        )
+        only_decides, is_added, _ = changes[0] if changes else (True, True, None)
+        named = [change for *kind, change in changes if kind == [only_decides, is_added]]
+        state = State.COMPLETED_AFTER_AS_OF if is_added else State.REVISED_AFTER_AS_OF
+        return state, tuple(named[:_MOST_CHANGES])
+
+    def _changes_after(self, day: int) -> list[tuple[bool, LaterChange]]:
+        """Every figure that differs from today's, and whether it was added later."""
+        if day not in self._changes:
+            known, today = self._facts(day), self._facts(FOREVER)
+            self._changes[day] = [
+                (key not in known, LaterChange(key[1], key[0], fact.report.available))
+                for key, fact in today.items()
+                if known.get(key) is not fact
+            ]
+            for end, concept, *_ in known.keys() - today.keys():  # withdrawn by its publisher
+                self._changes[day].append((False, LaterChange(concept, end, 0)))
+        return self._changes[day]
 
     def _facts(self, day: int) -> dict[tuple[int, str, str, str], Fact]:
         """The year and the one before it as known on a day, by the end of each."""
@@ -295,8 +288,6 @@ class _Table:
 
 
 _NOTHING_KNOWN = tuple(Computed(State.INPUT_ABSENT) for _ in metrics())
-_BOTH = "="
-"""Prefix of a line item that a formula uses with its value of the year before: both by one route."""
 
 
 def _metrics_of(view: YearOnDay | None) -> tuple[Computed, ...]:
@@ -314,23 +305,23 @@ def _computed(view: YearOnDay) -> tuple[Computed, ...]:
     if view.before is not None:
         for item in _prior_inputs():
             if pair := view.both(item):
-                figures[_BOTH + item], figures[PRIOR + item] = pair
-    choices = _chosen(frozenset(figures))
+                figures[BOTH + item], figures[PRIOR + item] = pair
     elsewhere: set[str] | None = None
     computed = []
-    for chosen, (_, lookups) in zip(choices, _lookups(), strict=True):
-        if chosen is None:
+    for metric in metrics():
+        form = next((one for one in metric.forms if all(key in figures for key in one.keys)), None)
+        if form is None:
             if elsewhere is None:
                 elsewhere = _in_any_currency(view)
-            mixed = any(elsewhere.issuperset(names) for names in lookups)
+            mixed = any(elsewhere.issuperset(one.keys) for one in metric.forms)
             computed.append(Computed(State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT))
             continue
-        inputs = chosen.take(figures)
-        ratio = chosen.form.formula(*[figure.value for figure in inputs])
+        inputs = tuple(figures[key] for key in form.keys)
+        ratio = form.formula(*[figure.value for figure in inputs])
         positive = ratio.denominator > _ZERO
         state = State.STANDS if positive else State.DENOMINATOR_NOT_POSITIVE
         value = quotient(ratio.numerator, ratio.denominator) if positive else None
-        computed.append(Computed(state, value, chosen.form.inputs, inputs))
+        computed.append(Computed(state, value, form.inputs, inputs))
     return tuple(computed)
 
 
@@ -346,7 +337,7 @@ def _in_any_currency(view: YearOnDay) -> set[str]:
             same = [pair for now, then in every if then and (pair := by_one_route(now, then, item))]
             apart = not any(now.figure(item) and then and then.figure(item) for now, then in every)
             if same or apart:
-                names |= {_BOTH + item, PRIOR + item}
+                names |= {BOTH + item, PRIOR + item}
     return names
 
 
@@ -361,31 +352,3 @@ def _deciding(number: int) -> frozenset[str]:
 def _prior_inputs() -> tuple[str, ...]:
     names = {name for metric in metrics() for form in metric.forms for name in form.inputs}
     return tuple(name.removeprefix(PRIOR) for name in sorted(names) if name.startswith(PRIOR))
-
-
-def _looked_up(form: Form) -> tuple[str, ...]:
-    """The names under which a table has the inputs of a form."""
-    return tuple(_BOTH + name if PRIOR + name in form.needs else name for name in form.inputs)
-
-
-@cache
-def _lookups() -> tuple[tuple[Metric, tuple[tuple[str, ...], ...]], ...]:
-    """Every metric with the names that each of its forms looks up."""
-    return tuple((metric, tuple(map(_looked_up, metric.forms))) for metric in metrics())
-
-
-@lru_cache(maxsize=4096)
-def _chosen(names: frozenset[str]) -> tuple[_Chosen | None, ...]:
-    """By number of the metric, its first form with all inputs reported; most years are alike."""
-    chosen: list[_Chosen | None] = []
-    for metric, lookups in _lookups():
-        ways = [(form, names_of) for form, names_of in zip(metric.forms, lookups, strict=True)]
-        way = next((way for way in ways if names.issuperset(way[1])), None)
-        chosen.append(_Chosen(way[0], _taker(way[1])) if way else None)
-    return tuple(chosen)
-
-
-def _taker(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    if len(names) > 1:
-        return itemgetter(*names)
-    return lambda table: tuple(table[name] for name in names)

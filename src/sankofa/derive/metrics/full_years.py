@@ -33,14 +33,17 @@ class YearEnds:
                 self._reported[start, end].add(report.known)
         self._full: dict[tuple[int | None, int], set[int]] = {}
 
-    def full(self, start: int | None, end: int) -> set[int]:
-        """Days on which a report had a period that, as known then, is or ends a full year."""
-        period = (start, end)
+    def full_on(self, start: str, end: str) -> set[int]:
+        """Days on which a report had a period that, as known then, is or ends a full year.
+
+        The period is in the ledger's form: the start of an instant is empty.
+        """
+        period = (ordinal(start) if start else None, ordinal(end))
         days = self._full.get(period)
         if days is None:
-            possible = start is not None or self.names.can_end_a_year(end)
+            possible = start or self.names.can_end_a_year(period[1])
             reported = self._reported.get(period, ()) if possible else ()
-            days = {known for known in reported if self.names.name_by(start, end, known).period_type == "FY"}
+            days = {known for known in reported if self.names.name_by(*period, known).period_type == "FY"}
             self._full[period] = days
         return days
 
@@ -48,10 +51,6 @@ class YearEnds:
         """Whether a period is, or ends, a full year, judging by its served name."""
         first = ordinal(start) if start else None
         return self.names.name(first, ordinal(end), 0).period_type == "FY"
-
-    def full_on(self, start: str, end: str) -> set[int]:
-        """Like `on`, for a period in the ledger's form: the start of an instant is empty."""
-        return self.full(ordinal(start) if start else None, ordinal(end))
 
 
 _NO_DAYS: Final[Mapping[tuple[str, str], int]] = {}

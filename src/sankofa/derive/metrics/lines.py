@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.derive.metrics.routes import UNCLEAR, Closed, RouteStep, closed, routes_that_can_begin, steps_to
+from sankofa.derive.metrics.routes import UNCLEAR, Closed, RouteStep, closed, steps_to
 from sankofa.ledger.reports import Report
 from sankofa.model.line_items import SELF, Route, Sum, table
 
@@ -97,7 +97,6 @@ class Lines:
         self.unmet = set[str]()
         """Identities that the figures of one filing contradict by every route."""
         self._end = end
-        self._can_begin = routes_that_can_begin(facts)
         self._by_item: dict[str, list[Figure]] = {}
         self._untried: dict[str, Iterator[RouteStep]] = {}
         self._passed_over: dict[str, int] = {}
@@ -109,11 +108,11 @@ class Lines:
         figures = self._by_item.get(item)
         if figures is None:
             figures = self._by_item[item] = []
-            self._untried[item] = iter(steps_to(item, self._can_begin))
+            self._untried[item] = (step for step in steps_to(item) if step.needed <= self.facts.keys())
         if len(figures) > number:
             return figures[number]
         for step in self._untried[item]:
-            if step.totals and figures:
+            if step.route.of and figures:
                 continue
             figure = self._tried(step)
             if figure is not None and not figure.value and self._is_placeholder(item, step.route.single):
@@ -156,9 +155,7 @@ class Lines:
 
     def _tried(self, step: RouteStep) -> Figure | None:
         if step.plain:
-            return self._made_of(step.number, self.facts[step.plain].value, [step.plain])
-        if not self.facts.keys() >= step.needed:
-            return None
+            return self._made_of(step.route.number, self.facts[step.plain].value, [step.plain])
         route = step.route
         value = self._sum(route.terms)
         if value and route.is_nothing:
@@ -173,7 +170,7 @@ class Lines:
                 return None
             added, proving = proof
             terms = [term.concept for term in route.terms]
-            return self._made_of(step.number, value + added, list(dict.fromkeys([*terms, *proving])))
+            return self._made_of(route.number, value + added, list(dict.fromkeys([*terms, *proving])))
         return None
 
     def _checked(self, item: str, step: RouteStep, figure: Figure) -> Figure | None:

@@ -1,15 +1,13 @@
-"""How routes are tried: which routes a filing can start, and whether the members of a total add up to it.
-
-Each route has a bit, so one lookup per reported concept finds the routes that can begin.
+"""How routes are tried, and whether the members of a total add up to it.
 
 Notes of a filing repeat parts of its lines, and a line may cover less than its name says. So up to two
 members may be left out of a total, or added even though another member includes them; never a marked member,
 such as debt. Figures match to the last digit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -82,84 +80,24 @@ def _one_or_two(amounts: list[Decimal], total: Decimal) -> tuple[int, ...] | Non
 class RouteStep(NamedTuple):
     """A route, prepared for trying."""
 
-    number: int
-    """The number of the route."""
     route: Route
-    first: str
-    """The first concept that the route requires; empty if it has only members."""
     needed: frozenset[str]
     """The concepts that the route requires."""
     plain: str
     """The concept, if the route is only that concept without conditions; else empty."""
-    totals: tuple[tuple[frozenset[str], ...], ...]
-    """The concepts of each total, for each breakdown that must add up."""
 
 
-class _Bits(NamedTuple):
-    """A bit for every route to an item."""
-
-    steps: dict[str, tuple[RouteStep, ...]]
-    """By item."""
-    shift: dict[str, int]
-    """By item, the place of its first bit."""
-    first: dict[str, int]
-    """By concept, the bits of the routes that begin with it."""
-    always: int
-    """The bits of routes that begin with no concept."""
+@cache
+def steps_to(item: str) -> tuple[RouteStep, ...]:
+    return tuple(
+        RouteStep(
+            route, frozenset(term.concept for term in route.terms), "" if route.guarded else route.single
+        )
+        for route in table().routes.get(item, ())
+    )
 
 
 @cache
 def metric_inputs() -> frozenset[str]:
     """The line items that enter a metric."""
     return frozenset(name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs)
-
-
-def routes_that_can_begin(concepts: Iterable[str]) -> int:
-    """The bits of the routes whose first concept is reported."""
-    bits = _bits()
-    routes, first = bits.always, bits.first
-    for concept in concepts:
-        if concept in first:
-            routes |= first[concept]
-    return routes
-
-
-def steps_to(item: str, can_begin: int) -> tuple[RouteStep, ...]:
-    """The routes to an item that can begin, by their bits, in order."""
-    bits = _bits()
-    steps = bits.steps.get(item)
-    return _chosen(item, can_begin >> bits.shift[item] & (1 << len(steps)) - 1) if steps else ()
-
-
-@lru_cache(maxsize=65536)
-def _chosen(item: str, bits: int) -> tuple[RouteStep, ...]:
-    """Most filings are alike."""
-    return tuple(step for bit, step in enumerate(_bits().steps[item]) if bits >> bit & 1)
-
-
-@cache
-def _bits() -> _Bits:
-    steps = {item: tuple(map(_step, routes)) for item, routes in sorted(table().routes.items())}
-    shift: dict[str, int] = {}
-    first: dict[str, int] = {}
-    always = bit = 0
-    for item, own in steps.items():
-        shift[item] = bit
-        for step in own:
-            if step.first:
-                first[step.first] = first.get(step.first, 0) | 1 << bit
-            else:
-                always |= 1 << bit
-            bit += 1
-    return _Bits(steps, shift, first, always)
-
-
-def _step(route: Route) -> RouteStep:
-    first = route.terms[0].concept if route.terms else ""
-    needed = frozenset(term.concept for term in route.terms)
-    plain = "" if route.guarded else route.single
-    totals = tuple(
-        tuple(frozenset(term.concept for term in terms) for terms in table().breakdowns[name].totals)
-        for name in route.of
-    )
-    return RouteStep(route.number, route, first, needed, plain, totals)
