@@ -1,7 +1,7 @@
 """Tenders as an edition serves them: every release checked by the gate again, every party resolved.
 
-`RecordedTenders` reads the ledger once in a build. On the way it writes summaries, parties and awards to a
-temporary file and reads them back from there: no body is parsed twice, and memory stays flat.
+`Tenders` reads the ledger once in a build. On the way it writes summaries, parties and awards to a temporary
+file and reads them back from there: no body is parsed twice, and memory stays flat.
 
 Published amounts of tenders, and of awards that an organisation won, have vintages. A release without an
 amount withdraws nothing. The same amount adds nothing; a different amount is the next vintage, from the day
@@ -28,7 +28,6 @@ from sankofa.model.figures import exact
 from sankofa.model.ocds.fields import moment
 from sankofa.model.ocds.process_facts import instant_of
 from sankofa.model.ocds.red_flags import (
-    NO_FACTS,
     FlagFacts,
     ProcessReleases,
     ReleaseFacts,
@@ -50,14 +49,14 @@ class Tender(NamedTuple):
     summary: ReleaseSummary
     parties: list[tuple["Resolved", list[str]]]
     """Each with its roles."""
-    awards: "list[Award] | None" = None
-    """Awards read before; otherwise they are in the body (`derive.tenders`)."""
-    closing: str | None = None
-    """The instant in UTC at which the tender closes, if its body was read and has one."""
-    flag_facts: FlagFacts = NO_FACTS
-    has_time: bool = False
+    awards: "list[Award]"
+    """In the order of the document."""
+    closing: str | None
+    """The instant in UTC at which the tender closes, if the release gives it."""
+    flag_facts: FlagFacts
+    """The input of red flag indicators."""
+    has_time: bool
     """Whether the date of the release was published with a time and its zone."""
-    """The input of red flag indicators from its body, if the body was read."""
 
 
 class Resolved(NamedTuple):
@@ -71,12 +70,18 @@ class Resolved(NamedTuple):
 
 
 class Tenders:
-    """The tenders of a ledger, put together once per build."""
+    """The tenders of a ledger, put together once per build. They are read from a temporary file, unless their
+    bodies are requested."""
 
     def __init__(self, parties: EvidencedParties, matcher: PartyMatcher) -> None:
         self._ledger = parties.ledger
         self._evidenced = parties
         self._matcher = matcher
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
+        weakref.finalize(self, self._file.close)
+        self._end = 0
+        self._chunks: dict[str, list[tuple[int, int]]] = {}
+        """By country, the positions of its records in the file."""
 
     @cached_property
     def countries(self) -> list[str]:
@@ -84,8 +89,38 @@ class Tenders:
 
     def of(self, country: str, *, bodies: bool = False) -> Iterator[Tender]:
         """The releases of a country: newest first, then by ocid and release id."""
+        if bodies:
+            yield from self._recording(country)
+            return
+        if country not in self._chunks:
+            for _ in self._recording(country):
+                pass
+        for start, size in self._chunks[country]:
+            yield from _decode(os.pread(self._file.fileno(), size, start))
+
+    def _recording(self, country: str) -> Iterator[Tender]:
+        """From the ledger, with bodies."""
+        chunks: list[tuple[int, int]] = []
+        records: list[Tender] = []
+        for tender in self._read(country):
+            records.append(tender._replace(row=tender.row._replace(summary="", parties="", body="")))
+            if len(records) == _TENDERS_PER_CHUNK:
+                chunks.append(self._write(records))
+                records = []
+            yield tender
+        if records:
+            chunks.append(self._write(records))
+        self._chunks[country] = chunks
+
+    def _write(self, records: list[Tender]) -> tuple[int, int]:
+        encoded = _encode(records)
+        start, self._end = self._end, self._end + len(encoded)
+        self._file.write(encoded)
+        return start, len(encoded)
+
+    def _read(self, country: str) -> Iterator[Tender]:
         parties = self._parties
-        for row in self._ledger.releases(country, bodies=bodies):
+        for row in self._ledger.releases(country):
             summary = _summary(row.summary)
             listed = _roles(row.parties)
             if any(party_id not in parties for party_id, *_ in listed):
@@ -94,7 +129,7 @@ class Tenders:
             resolved = [(party.on(day), roles) for p, *roles in listed if (party := parties[p]) is not None]
             if len(resolved) < len(listed):  # some parties have lost their evidence
                 row, summary, resolved = self._cleaned_again(row, summary)
-            yield Tender(row, summary, resolved)
+            yield _tender(row, summary, resolved)
 
     def resolution_counts(self) -> tuple[int, int]:
         """How many of the parties that may be named are resolved, and how many there are."""
@@ -116,14 +151,11 @@ class Tenders:
         self, row: ReleaseRow, summary: ReleaseSummary
     ) -> tuple[ReleaseRow, ReleaseSummary, list[tuple[Resolved, list[str]]]]:
         """The release as it would be ingested now."""
-        body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
         parties = self._evidenced
-        cleaned = clean_again(body.encode(), summary, row.country, parties.gate, parties.persons.token)
+        cleaned = clean_again(row.body.encode(), summary, row.country, parties.gate, parties.persons.token)
         day = ordinal(row.release_date[:10])
         resolved = [(self._resolved(one, day), list(roles)) for one, roles in cleaned.parties]
-        row = row._replace(
-            ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode() if row.body else ""
-        )
+        row = row._replace(ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode())
         return row, cleaned.summary, resolved
 
     def _resolved(self, organisation: Organisation, day: int) -> Resolved:
@@ -196,35 +228,28 @@ class _Body(msgspec.Struct):
     tender: _Tender | None = None
 
 
-_read = msgspec.json.Decoder(_Body).decode
+_read_body = msgspec.json.Decoder(_Body).decode
 
 
-def awards(tender: Tender) -> list[Award]:
-    """The awards of a release that was read with its body or its awards, in document order."""
-    if tender.awards is not None:
-        return tender.awards
-    return _awards(tender, _read(tender.row.body)) if tender.summary.award_count else []
-
-
-def _read_whole(tender: Tender) -> Tender:
-    """A release with the awards and closing time from its body."""
-    body = _read(tender.row.body)
+def _tender(row: ReleaseRow, summary: ReleaseSummary, parties: list[tuple[Resolved, list[str]]]) -> Tender:
+    body = _read_body(row.body)
     end = body.tender and body.tender.tenderPeriod and body.tender.tenderPeriod.endDate
-    by_name = {_key(party.name): party.match.service_id for party, _ in tender.parties}
-    facts = flag_facts(tender.row.body, lambda name: by_name.get(_key(name)))
-    closing = moment(end) if end else None
-    return tender._replace(
-        awards=_awards(tender, body),
-        closing=closing,
-        flag_facts=facts,
-        has_time=instant_of(body.date) is not None,
-    )
-
-
-def _awards(tender: Tender, body: _Body) -> list[Award]:
-    resolved_by_name = {_key(party.name): party for party, _ in tender.parties}
+    named = {_key(party.name): party for party, _ in parties}
     by_id = {str(party.id): party.name for party in body.parties or () if party.id is not None and party.name}
-    return [_award(number, award, resolved_by_name, by_id) for number, award in enumerate(body.awards or ())]
+
+    def service_id(name: str) -> str | None:
+        party = named.get(_key(name))
+        return party.match.service_id if party else None
+
+    return Tender(
+        row,
+        summary,
+        parties,
+        [_award(number, award, named, by_id) for number, award in enumerate(body.awards or ())],
+        moment(end) if end else None,
+        flag_facts(row.body, service_id),
+        instant_of(body.date) is not None,
+    )
 
 
 def _award(number: int, award: _Award, resolved_by_name: dict[str, Resolved], by_id: dict[str, str]) -> Award:
@@ -258,49 +283,6 @@ _TENDERS_PER_CHUNK: Final = 64
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Tender]).decode
-
-
-class RecordedTenders(Tenders):
-    """The tenders of a ledger. Readings without bodies come from the temporary file."""
-
-    def __init__(self, parties: EvidencedParties, matcher: PartyMatcher) -> None:
-        super().__init__(parties, matcher)
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
-        weakref.finalize(self, self._file.close)
-        self._end = 0
-        self._chunks: dict[str, list[tuple[int, int]]] = {}
-        """By country, the positions of its records in the file."""
-
-    def of(self, country: str, *, bodies: bool = False) -> Iterator[Tender]:
-        """The releases of a country, newest first, then by ocid and release id, with body or with awards."""
-        if bodies:
-            yield from self._recording(country)
-            return
-        if country not in self._chunks:
-            for _ in self._recording(country):
-                pass
-        for start, size in self._chunks[country]:
-            yield from _decode(os.pread(self._file.fileno(), size, start))
-
-    def _recording(self, country: str) -> Iterator[Tender]:
-        """From the ledger, with bodies."""
-        chunks: list[tuple[int, int]] = []
-        records: list[Tender] = []
-        for tender in map(_read_whole, super().of(country, bodies=True)):
-            records.append(tender._replace(row=tender.row._replace(summary="", parties="", body="")))
-            if len(records) == _TENDERS_PER_CHUNK:
-                chunks.append(self._write(records))
-                records = []
-            yield tender
-        if records:
-            chunks.append(self._write(records))
-        self._chunks[country] = chunks
-
-    def _write(self, records: list[Tender]) -> tuple[int, int]:
-        encoded = _encode(records)
-        start, self._end = self._end, self._end + len(encoded)
-        self._file.write(encoded)
-        return start, len(encoded)
 
 
 class ReportedAmount(NamedTuple):
@@ -373,7 +355,7 @@ def awards_won(tenders: Tenders) -> dict[str, list[Vintage[ReportedAward]]]:
     )
     for country in tenders.countries:
         for tender in tenders.of(country):
-            for position, award in enumerate(awards(tender)):
+            for position, award in enumerate(tender.awards):
                 for service_id, report in _won(tender, position, award):
                     reports[service_id][tender.row.ocid, award.award_id, award.currency or ""].append(report)
     return {service_id: _newest_first(reports[service_id]) for service_id in sorted(reports)}

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from sankofa.derive.signals.contract import Basis
-from sankofa.derive.tenders import Award, Resolved, Tender, awards
+from sankofa.derive.tenders import Award, Resolved, Tender
 from sankofa.ledger.matching import normalised
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import ordinal
@@ -161,7 +161,7 @@ def closed_awards(basis: Basis, country: str) -> Iterator[AwardedQuarter]:
     for tender in basis.tenders.of(country):
         capture_ids.add(tender.row.capture_id)
         moment = instant_of(tender)
-        for award in awards(tender):
+        for award in tender.awards:
             key = (tender.row.ocid, award.award_id)
             named_in[quarter_number(tender.row.release_date)].add(key)
             earlier = first.get(key)

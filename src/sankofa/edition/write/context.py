@@ -20,7 +20,7 @@ from sankofa.derive.quality import (
     count_facts,
     measure,
 )
-from sankofa.derive.tenders import RecordedTenders, Tenders
+from sankofa.derive.tenders import Tenders
 from sankofa.edition.write.checks import WithdrawnRows
 from sankofa.edition.write.dataset import Input
 from sankofa.edition.write.derived_parts import CountryFlags, Issuers, MacroParts
@@ -148,7 +148,7 @@ class BuildContext:
 
     @cached_property
     def tenders(self) -> Tenders:
-        return RecordedTenders(
+        return Tenders(
             self.parties, PartyMatcher(self.entities, self.captures, self.reviews, self.match_threshold)
         )
 

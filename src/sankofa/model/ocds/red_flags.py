@@ -363,9 +363,6 @@ class FlagFacts(NamedTuple):
     """The organisations of its parties, by the party's id in the release."""
 
 
-NO_FACTS: Final = FlagFacts(b"", {})
-
-
 def flag_facts(body: str, service_id_of: Callable[[str], str | None]) -> FlagFacts:
     """The facts that indicators read from a release. `service_id_of` resolves the name of a party."""
     facts = read_facts(body)

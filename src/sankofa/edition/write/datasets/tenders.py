@@ -30,7 +30,6 @@ from sankofa.derive.tenders import (
     Tender,
     TenderValues,
     amount_of,
-    awards,
     awards_won,
 )
 from sankofa.edition.format import keys
@@ -136,7 +135,7 @@ def filters(context: BuildContext, releases: None) -> Iterator[KeyRows]:
 def _filtered(tender: Tender) -> Iterator[tuple[str, str]]:
     """The fields by which releases are filtered, each with a value."""
     summary = tender.summary
-    suppliers = [supplier for award in awards(tender) for supplier in award.suppliers]
+    suppliers = [supplier for award in tender.awards for supplier in award.suppliers]
     for field, value in (
         ("category", summary.category),
         ("status", summary.status),
@@ -213,7 +212,7 @@ class _Awards(TableRows):
     def make(self) -> Iterator[AwardRow]:
         for country in self.context.tenders.countries:
             for tender in self.context.tenders.of(country):
-                for award in awards(tender):
+                for award in tender.awards:
                     suppliers: list[Resolved | None] = [*award.suppliers]
                     for supplier in suppliers or [None]:
                         yield _award(self.context, tender, award, supplier)
