@@ -25,7 +25,7 @@ from sankofa.derive.metrics.lines import Lines
 from sankofa.derive.metrics.routes import metric_inputs
 from sankofa.edition.write.context import BuildContext
 from sankofa.ledger.capture import FactColumns
-from sankofa.ledger.reader import Facts
+from sankofa.ledger.reader import LedgerReader
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.identifiers import cik, service_id
 from sankofa.model.line_items import table
@@ -298,7 +298,7 @@ def test_every_filing_day_depends_only_on_the_filings_of_that_day(world: BuildCo
         some = max(1, len(filed) // 6)
         step = rounds(some, some, 1)
         for day in filed[::step]:
-            ledger = cast(Facts, Truncated(facts_by_subject, day))
+            ledger = cast(LedgerReader, Truncated(facts_by_subject, day))
             then = latest_year(Issuer(entity, ledger, world.captures).years)
             for number, history in enumerate(derived.histories):
                 filing_day = ordinal(day)

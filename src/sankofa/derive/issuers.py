@@ -36,7 +36,7 @@ from sankofa.derive.metrics.full_years import IssuerYearList, YearEnds, full_yea
 from sankofa.derive.metrics.period_views import History, PeriodView, ReportedFigure
 from sankofa.ledger.capture import FactColumns
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reader import CaptureInfo, Facts
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import Identity, Published, Report, Reports
 from sankofa.ledger.spells import DatedLocation, dated_locations
 from sankofa.model.days import FOREVER, ordinal, tradable_from
@@ -167,7 +167,7 @@ def _restates_money(vintages_of: VintagesOf, document: str, ends: set[str]) -> b
 class Issuer:
     """One issuer; its figures are read from the ledger on first use."""
 
-    def __init__(self, entity: Entity, ledger: Facts, captures: Mapping[int, CaptureInfo]) -> None:
+    def __init__(self, entity: Entity, ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> None:
         self.entity = entity
         self._ledger = ledger
         self.captures = captures

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -88,16 +88,6 @@ class ReleaseRow(NamedTuple):
     parties: str
     body: str
     capture_id: int
-
-
-class Facts(Protocol):
-    """Where to read the facts of a subject."""
-
-    def facts(self, subject: str) -> FactColumns:
-        """The facts of one subject by column, in the order of their texts."""
-
-    def acceptances(self, subject: str) -> dict[str, str]:
-        """When each document of one subject was accepted; the last time if sources differ."""
 
 
 _NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
@@ -279,17 +269,16 @@ class LedgerReader:
         """Every country with releases; empty if a source has none."""
         return [c for (c,) in self._rows.query("SELECT DISTINCT country FROM release ORDER BY country")]
 
-    def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
+    def releases(self, country: str) -> Iterator[ReleaseRow]:
         """A country's releases in the order they are served, each with its last correction.
 
         Content that several sources publish alike is attributed to the first of them.
         """
-        body = "body" if bodies else "''"
         served: ReleaseRow | None = None
         content, repeated = "", False
         for digest, *columns in self._rows.query(
-            "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, "  # noqa: S608 - a column's name
-            f"{body}, capture_id FROM release WHERE country = ? "
+            "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, body, "
+            "capture_id FROM release WHERE country = ? "
             "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
             (country,),
         ):
@@ -302,15 +291,6 @@ class LedgerReader:
                 served = row
         if served is not None:
             yield served
-
-    def release_body(self, ocid: str, release_id: str, release_date: str) -> str:
-        """The cleaned release as corrected last."""
-        ((body,),) = self._rows.query(
-            "SELECT body FROM release WHERE ocid = ? AND release_id = ? AND release_date = ? "
-            "ORDER BY number DESC LIMIT 1",
-            (ocid, release_id, release_date),
-        )
-        return str(body)
 
     def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str, int]]:
         """(party_id, name, country, identifiers, org_evidence, capture_id) of every party with evidence."""

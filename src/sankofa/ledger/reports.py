@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from sankofa.ledger.capture import FactColumns
-from sankofa.ledger.reader import CaptureInfo, Facts
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.identifiers import free_location
 from sankofa.model.periods import ROUNDED_WITHIN, YEAR, YearEvidence
@@ -141,7 +141,9 @@ _Fact = tuple[str, str, str, str, str, str, str, str, str, str, int]
 class Published:
     """The published facts of an issuer, read once from the ledger."""
 
-    def __init__(self, ledger: Facts, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]) -> None:
+    def __init__(
+        self, ledger: LedgerReader, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]
+    ) -> None:
         self._captures = captures
         self.held = [(subject, ledger.facts(subject)) for subject in subjects]
         """The ledger's facts of each subject, published or not."""

@@ -51,7 +51,7 @@ from sankofa.engines.ledger_store import LedgerRows, Row
 from sankofa.engines.record_file import PackedRecord, RecordFile, pack_record
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.generations import CaptureFilter
-from sankofa.ledger.reader import CaptureInfo, Facts, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.spells import dated_locations
 from sankofa.model.errors import SankofaError
 from sankofa.model.ocds.red_flags import FlagCounts
@@ -93,7 +93,7 @@ def _reading(
         yield partial(_derived, facts, captures)
 
 
-def _derived(facts: Facts, captures: Mapping[int, CaptureInfo], task: _IssuerTask) -> _DerivedIssuer:
+def _derived(facts: LedgerReader, captures: Mapping[int, CaptureInfo], task: _IssuerTask) -> _DerivedIssuer:
     """Raises BuildFailed, which names a capture, if a row cannot be derived."""
     issuer = Issuer(task.entity, facts, captures)
     try:
