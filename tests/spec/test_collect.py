@@ -219,7 +219,7 @@ def test_pages_are_fetched_by_their_next_link(home: Home) -> None:
     home.source("portal", "/a.json", adapter="ocds", sku="AF-TENDER", next="/links/next")
     assert home.report()["portal"]["appended"] == 2
     assert not list((home.path / "vault").rglob("*.zst")), "of tenders only the hash is kept"
-    assert list((home.path / "collect" / "partial").rglob("*.json")) == []
+    assert list((home.path / "collect" / "partial").rglob("*.validator")) == []
 
 
 def test_templates_are_filled_and_a_dry_run_fetches_nothing(home: Home) -> None:

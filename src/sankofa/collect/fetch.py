@@ -83,21 +83,18 @@ class StateFile:
 _CHUNK: Final = 1 << 16
 
 
-class Partial(msgspec.Struct, frozen=True):
-    """A transfer under way: the validator with which to ask for the rest."""
-
-    validator: str
+def _validator_of(partial: Path) -> Path:
+    return partial.with_suffix(".validator")
 
 
-def progress_of(partial: Path) -> tuple[int, Partial | None]:
-    """The bytes received so far, and the validator they belong to."""
-    if not os.path.exists(f"{partial}.json"):  # noqa: PTH110 - usual; catching costs more
-        return 0, None
+def progress_of(partial: Path) -> tuple[int, str]:
+    """The bytes of a transfer received so far, and the validator with which to ask for the rest, if any."""
+    if not os.path.exists(f"{partial}.validator"):  # noqa: PTH110 - usual; catching costs more
+        return 0, ""
     try:
-        known = msgspec.json.decode(partial.with_suffix(".json").read_bytes(), type=Partial)
-        return partial.stat().st_size, known if known.validator else None
-    except (OSError, msgspec.MsgspecError):
-        return 0, None
+        return partial.stat().st_size, _validator_of(partial).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return 0, ""
 
 
 def note_validator(partial: Path, headers: Mapping[str, str]) -> None:
@@ -105,7 +102,7 @@ def note_validator(partial: Path, headers: Mapping[str, str]) -> None:
     etag = headers.get("etag", "")
     validator = etag if etag and not etag.startswith("W/") else headers.get("last-modified", "")
     ranges = headers.get("accept-ranges", "").lower() != "none"
-    partial.with_suffix(".json").write_bytes(msgspec.json.encode(Partial(validator if ranges else "")))
+    _validator_of(partial).write_text(validator if ranges else "", "utf-8")
 
 
 @contextmanager
@@ -114,7 +111,7 @@ def noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except httpx.TransportError:
-        if not partial.with_suffix(".json").exists():
+        if not _validator_of(partial).exists():
             note_validator(partial, headers)
         raise
 
@@ -122,12 +119,7 @@ def noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
 def forget(partial: Path) -> None:
     """Forgets a transfer: the next one starts from the beginning."""
     partial.unlink(missing_ok=True)
-    partial.with_suffix(".json").unlink(missing_ok=True)
-
-
-def continues(headers: Mapping[str, str], size: int) -> bool:
-    """Whether a partial reply begins where the file ends."""
-    return str(headers.get("content-range", "")).startswith(f"bytes {size}-")
+    _validator_of(partial).unlink(missing_ok=True)
 
 
 _SMALL: Final = 1 << 20
@@ -149,14 +141,8 @@ WHOLE: Final = "whole-"
 class Fetched(NamedTuple):
     call: PlannedRequest
     path: Path
-    sha256: str
-    size: int
     exchange: HttpExchange
-    etag: str
-    last_modified: str
-
-    def as_remembered(self) -> LastReply:
-        return LastReply(self.sha256, self.size, self.etag, self.last_modified)
+    reply: LastReply
 
 
 class _Cut(Exception):
@@ -231,11 +217,11 @@ class Fetcher:
     ) -> Fetched | None:
         self._patience.look()
         headers = self._headers | call.headers
-        size, known = progress_of(partial)
-        if size and known is None:
+        size, validator = progress_of(partial)
+        if size and validator:
+            headers |= {"Range": f"bytes={size}-", "If-Range": validator}
+        elif size:
             forget(partial)
-        elif size and known is not None:
-            headers |= {"Range": f"bytes={size}-", "If-Range": known.validator}
         if "Range" not in headers and conditional is not None:
             if conditional.etag:
                 headers["If-None-Match"] = conditional.etag
@@ -326,15 +312,15 @@ class Fetcher:
             without_credentials(hide(str(url), call.hidden), call.url) if str(url) != call.url else "",
             hashlib.sha256(call.body).hexdigest() if call.body else "",
         )
-        etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
-        return Fetched(call, path, sha256, size, exchange, etag, modified)
+        known = LastReply(sha256, size, headers.get("etag", ""), headers.get("last-modified", ""))
+        return Fetched(call, path, exchange, known)
 
     def _store(
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
     ) -> None:
         """Write the bytes as they come. Raises _Cut if they end too soon."""
-        size, known = progress_of(partial)
-        if resumed and (known is None or not continues(headers, size)):
+        size, validator = progress_of(partial)
+        if resumed and not (validator and headers.get("content-range", "").startswith(f"bytes {size}-")):
             forget(partial)
             raise _Cut("the server sent a different part than requested")
         expected = headers.get("content-length", "")
@@ -383,7 +369,7 @@ class Fetcher:
             forget(partial)
         elif encoding in ("", "identity"):
             partial.replace(path)
-            partial.with_suffix(".json").unlink(missing_ok=True)
+            _validator_of(partial).unlink(missing_ok=True)
         else:
             raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not requested")
         with path.open("rb") as stream:

@@ -25,9 +25,9 @@ from sankofa.collect.fetch import WHOLE, Fetched, Fetcher, StateFile
 from sankofa.collect.network import CollectFailed, HostRates, Patience, ReplyRefused, Stopped, open_client
 from sankofa.collect.plan import RequestList, next_call, request_lists
 from sankofa.engines.private_files import locked, make_private_folder
-from sankofa.ledger.capture import Counts
 from sankofa.ledger.ingest import Summary
 from sankofa.model.errors import OperatorError
+from sankofa.model.records import Counts
 from sankofa.settings import Settings
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Collect, Source, variables_in
@@ -82,9 +82,9 @@ def _pages(fetcher: Fetcher, collect: Collect, requests: RequestList, state: Sta
         first = claims if first is None else first
         if claims != first:
             raise _Changed
-        if fetched.sha256 == before:
+        if fetched.reply.sha256 == before:
             raise ReplyRefused(f"{call.public_url}: is the same as the page before")
-        before = fetched.sha256
+        before = fetched.reply.sha256
         if collect.next:
             url = pointed(content, collect.next)
             if not url:
@@ -334,16 +334,16 @@ class Collector:
         outcome = one.outcome
         try:
             outcome.documents += 1
-            outcome.bytes += fetched.size
+            outcome.bytes += fetched.reply.size
             before = one.state.reply(fetched.call.key)
-            if before is None or before.sha256 != fetched.sha256:
+            if before is None or before.sha256 != fetched.reply.sha256:
                 summary = ingest(one.source, fetched)
                 if summary.failures:
                     raise CollectFailed(f"{fetched.call.public_url}: {'; '.join(summary.failures)}")
                 outcome.counts.add(summary.counts)
                 outcome.notes += summary.notes
                 outcome.status = "fetched"
-            one.state.remember(fetched.call.key, fetched.as_remembered())
+            one.state.remember(fetched.call.key, fetched.reply)
         finally:
             discard([fetched])
 
