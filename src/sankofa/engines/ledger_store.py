@@ -195,6 +195,8 @@ class SqliteLedger(LedgerSession):
         """Appends in key order; the trigger skips existing rows. If there is a watcher, the statement
         returns the new rows. (A plain insert behind a savepoint costs more with every row: SQLite searches
         its journal from the start.)"""
+        if not rows:
+            return 0
         rows = sorted(rows)
         if self._saw is not None:
             self.stage(table, rows)

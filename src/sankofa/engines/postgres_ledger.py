@@ -175,6 +175,8 @@ class PostgresLedger(LedgerSession):
             yield 0 if at is None else row[at], _encode(row)
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
+        if not rows:
+            return 0
         self.stage(table, rows)
         return self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} ON CONFLICT DO NOTHING")
 

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from itertools import chain, repeat
@@ -16,7 +15,7 @@ from sankofa.engines.ledger_store import LedgerRows, LedgerSession, Row
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
 from sankofa.model.days import file_instant
-from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink
+from sankofa.model.records import Acceptance, Counts, EntityRecord, Fact, IdentifierLink
 
 Texts = tuple[str, ...]
 """A fact: the text of each column of `FactColumns`, without its capture."""
@@ -91,10 +90,6 @@ _FACTS: Final = 20_000
 _MOST_FACTS: Final = 10 * _FACTS
 """Facts after which they are appended although there may be more of their subject."""
 _FACT_VALUES: Final = "SELECT capture_id, told FROM fact WHERE subject = ? AND source_id = ?"
-# Rows that a source dates have their place in time, whenever they arrive.
-_ABSORB_DATED_RECORDS = """
-    INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
-"""
 _UNDATED_KEYS: Final = {
     "entity_record": (("subject", "source_id"), "digest"),
     "link": (("identifier", "source_id"), "subject"),
@@ -120,7 +115,6 @@ def _absorb_undated(table: str, *, repeated: bool) -> str:
 
 
 _RECORDS = "SELECT 1 FROM entity_record WHERE subject = ? AND profile NOT LIKE '%\"secondary\":true%'"
-ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
 
 
 def holds_record(session: LedgerRows, subject: str) -> bool:
@@ -207,27 +201,6 @@ CleanedCopy = Callable[[RecordKind, Any], None]
 """Writes the releases accepted from a file, after all names of persons are removed."""
 
 
-@dataclass
-class Counts:
-    """The outcome for the rows of a file. `skipped` rows are not for us to read."""
-
-    read: int = 0
-    appended: int = 0
-    unchanged: int = 0
-    withheld: int = 0
-    rejected: int = 0
-    skipped: int = 0
-
-    @property
-    def accepted(self) -> int:
-        """Rows that were understood, appended or not."""
-        return self.appended + self.unchanged + self.withheld + self.skipped
-
-    def add(self, other: "Counts") -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
-
-
 class Capture:
     """One file on its way into the ledger, inside one transaction."""
 
@@ -244,7 +217,7 @@ class Capture:
         names_before: frozenset[str] = frozenset(),
     ) -> None:
         self.counts = Counts()
-        self.macro = MacroCapture(session, capture_id, source_id, observed_at, repeated)
+        self.macro = MacroCapture(session, capture_id, source_id, observed_at, repeated, self.counts)
         self.persons = persons
         self.appended_in_passing = 0
         self.session = session
@@ -281,11 +254,7 @@ class Capture:
     @property
     def is_news(self) -> bool:
         """Whether the file had anything new from its source."""
-        return bool(self.counts.appended or self.appended_in_passing)
-
-    def is_person(self, subject: str) -> bool:
-        """Whether the subject was proven a natural person: nothing about it may be written anywhere."""
-        return subject in self.persons
+        return bool(self.counts.appended or self.appended_in_passing or self.macro.appended_in_passing)
 
     def fact(self, fact: Fact) -> None:
         subject, concept, unit, start, end, available, document, value, location, declared, confidence = fact
@@ -367,27 +336,21 @@ class Capture:
     def flush(self) -> None:
         self._flush_facts()
         for table, rows in (("link", self._links), ("spell", self._spells)):
-            self._count(rows, self._absorb(table, rows, _absorb_undated(table, repeated=self.repeated)))
-        undated = _absorb_undated("entity_record", repeated=self.repeated)
+            self.counts.take(len(rows), self._append_undated(table, rows))
+            rows.clear()
         for (in_passing, dated), rows in self._entities.items():
-            appended = self._absorb("entity_record", rows, _ABSORB_DATED_RECORDS if dated else undated)
+            # Rows that a source dates have their place in time, whenever they arrive.
+            append = self.session.append if dated else self._append_undated
+            appended = append("entity_record", rows)
             if in_passing:
                 self.appended_in_passing += appended
-                rows.clear()
             else:
-                self._count(rows, appended)
-        self.appended_in_passing += self._absorb("withheld", self._withheld, ABSORB_WITHHELD)
-        self._withheld.clear()
-        if self._acceptances:
-            self.appended_in_passing += self.session.append("acceptance", self._acceptances)
-            self._acceptances.clear()
+                self.counts.take(len(rows), appended)
+            rows.clear()
+        for table, rows in (("withheld", self._withheld), ("acceptance", self._acceptances)):
+            self.appended_in_passing += self.session.append(table, rows)
+            rows.clear()
         self.macro.flush()
-        tally = self.macro.tally()
-        self.counts.read += tally.appended + tally.unchanged + tally.forecasts
-        self.counts.appended += tally.appended
-        self.counts.unchanged += tally.unchanged
-        self.counts.skipped += tally.forecasts
-        self.appended_in_passing += tally.in_passing
 
     def _flush_facts(self) -> None:
         """Append what is new from the source about each subject."""
@@ -403,23 +366,13 @@ class Capture:
             if new := sorted(set(facts).difference(known)):
                 rows.append((subject, self.source_id, part, len(new), encode_facts(new), self.id))
                 appended += len(new)
-        if rows:
-            self.session.append("fact", rows)
-        self._count_rows(self._waiting_facts, appended)
+        self.session.append("fact", rows)
+        self.counts.take(self._waiting_facts, appended)
         self._facts = {}
         self._waiting_facts = 0
 
-    def _count(self, rows: list[Row], appended: int) -> None:
-        self._count_rows(len(rows), appended)
-        rows.clear()
-
-    def _count_rows(self, read: int, appended: int) -> None:
-        self.counts.read += read
-        self.counts.appended += appended
-        self.counts.unchanged += read - appended
-
-    def _absorb(self, table: str, rows: list[Row], statement: str) -> int:
+    def _append_undated(self, table: str, rows: list[Row]) -> int:
         if not rows:
             return 0
         self.session.stage(table, rows)
-        return self.session.absorb(statement)
+        return self.session.absorb(_absorb_undated(table, repeated=self.repeated))

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.engines.private_files import open_private
-from sankofa.ledger.capture import Capture, Counts
+from sankofa.ledger.capture import Capture
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.matching import named_key
 from sankofa.ledger.store import Ledger
@@ -30,6 +30,7 @@ from sankofa.model.observations import AnnualColumn, SeriesColumn, SeriesInfo
 from sankofa.model.organisations import org_evidence
 from sankofa.model.records import (
     Acceptance,
+    Counts,
     EntityRecord,
     Fact,
     IdentifierLink,
@@ -326,7 +327,7 @@ def _take(
             hopeless = sys.maxsize
         if type(record) is Fact:
             if fault := _fault(record, today, latest, longest):
-                if capture.is_person(record.subject):
+                if record.subject in capture.persons:
                     capture.fact(record)
                 else:
                     refuse(Rejected(_position(record), fault))
@@ -369,8 +370,7 @@ def _take(
             is_like_a_firm = org_evidence(record.name, country=record.country) or org_evidence(record.name)
             capture.withhold(record.subject, named_key(record.name) if is_like_a_firm else "")
         elif type(record) is Skipped:
-            counts.read += record.rows
-            counts.skipped += record.rows
+            counts.skip(record.rows)
     release_ingester.flush()
     capture.flush()
     for rejected in capture.macro.refused():

@@ -10,7 +10,7 @@ or years are forecasts and are skipped.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -25,7 +25,7 @@ from sankofa.model.observations import (
     SeriesKinds,
     quoted_in,
 )
-from sankofa.model.records import Rejected
+from sankofa.model.records import Counts, Rejected
 
 _BATCH = 5_000
 _SERIES_BATCH = 200_000
@@ -56,11 +56,6 @@ _INFO_BY_SOURCE = """
     SELECT i.code, i.name, i.unit FROM series_info AS i JOIN capture AS c ON c.capture_id = i.capture_id
     WHERE c.source_id = ? ORDER BY i.code, i.capture_id
 """
-_FORGET_STAGED = {  # appends nothing: it only empties the staging table
-    "annual": "INSERT INTO annual SELECT * FROM staged_annual WHERE 1 = 0",
-    "series": "INSERT INTO series SELECT * FROM staged_series WHERE 1 = 0",
-}
-
 _encode = msgspec.json.Encoder().encode
 _years = msgspec.json.Decoder(dict[str, str | None]).decode
 _reported_values = msgspec.json.Decoder(list[ReportedValue]).decode
@@ -69,20 +64,17 @@ Years = dict[str, str | None]
 """Figures by year; empty if withdrawn, None if the table no longer has the year."""
 
 
-class Tally(NamedTuple):
-    """The outcome for the values added since the last call."""
-
-    appended: int
-    unchanged: int
-    forecasts: int
-    in_passing: int
-
-
 class MacroCapture:
     """The columns of one file, inside the transaction of its capture."""
 
     def __init__(
-        self, session: LedgerSession, capture_id: int, source_id: str, observed_at: str, repeated: bool
+        self,
+        session: LedgerSession,
+        capture_id: int,
+        source_id: str,
+        observed_at: str,
+        repeated: bool,
+        counts: Counts,
     ) -> None:
         self._session = session
         self._id = capture_id
@@ -91,6 +83,8 @@ class MacroCapture:
         self._latest = latest_day(self._day)
         self._repeated = repeated
         """The very same file was captured before: nothing in it is new."""
+        self._counts = counts
+        self.appended_in_passing = 0
         self._known_source = any(session.query("SELECT 1 FROM capture WHERE source_id = ?", (source_id,)))
         self._touched: set[tuple[str, str]] = set()
         self._annual: list[AnnualColumn] = []
@@ -100,7 +94,6 @@ class MacroCapture:
         self._info: dict[str, SeriesInfo] = {}
         self._refused: list[Rejected] = []
         self._pending = self._part = 0
-        self._forecasts = self._appended = self._unchanged = self._in_passing = 0
 
     def annual(self, column: AnnualColumn) -> Iterator[Rejected]:
         """Yields the years that no source may name; they are neither set nor withdrawn."""
@@ -111,7 +104,7 @@ class MacroCapture:
             for year, fault in refused.items():
                 yield Rejected(f"{column.document} {column.country} {column.indicator} {year}", fault)
             observed = {y: value for y, value in values.items() if y <= this_year and y not in refused}
-            self._forecasts += len(values) - len(observed) - len(refused)
+            self._counts.skip(len(values) - len(observed) - len(refused))
             column = column._replace(values=observed, unread=column.unread.union(refused))
         self._annual.append(column)
         if column.name:
@@ -128,7 +121,7 @@ class MacroCapture:
             if not (is_dated_well and EARLIEST <= (value.release or EARLIEST) <= day):
                 yield Rejected(f"{column.document} {value.location or value.date}", self._fault(value))
             elif value.date > day:
-                self._forecasts += bool(value.value)
+                self._counts.skip(bool(value.value))
             else:
                 observed.append(value)
         self._series.append(
@@ -166,11 +159,6 @@ class MacroCapture:
         if self._info:
             self._flush_info()
 
-    def tally(self) -> Tally:
-        tally = Tally(self._appended, self._unchanged, self._forecasts, self._in_passing)
-        self._forecasts = self._appended = self._unchanged = self._in_passing = 0
-        return tally
-
     def _flush_annual(self) -> None:
         keys = {(c.country, c.indicator) for c in self._annual}
         looked_up = keys if self._known_source else keys & self._touched
@@ -199,9 +187,8 @@ class MacroCapture:
                     years for since, values in before if not day or since <= day for years in values.items()
                 }
                 news = {y: v for y, v in news.items() if v and (y, v) not in ever}
-            count = sum(map(bool, column.values.values()))
-            self._unchanged += count - sum(map(bool, news.values()))
-            self._appended += len(news)
+            unchanged = sum(map(bool, column.values.values())) - sum(map(bool, news.values()))
+            self._counts.take(unchanged + len(news), len(news))
             if news:
                 self._part += 1
                 origin = (self._id, self._part, self._source_id, column.document)
@@ -210,7 +197,7 @@ class MacroCapture:
                 if day:
                     dated[key].append((day, news))
         self._annual.clear()
-        self._append("annual", rows)
+        self._session.append("annual", rows)
 
     def _flush_series(self) -> None:
         self._refuse_other_kinds()
@@ -226,22 +213,23 @@ class MacroCapture:
         for column in self._series:
             known = stored[column[:4]]
             news: list[ReportedValue] = []
+            unchanged = 0
             for value in column.values:
                 dated = self._dated(value, known, column)
                 if dated is None:
                     # A rate without a quote is not a row of the file; an empty value in our template is.
-                    self._unchanged += bool(value.value) or not column.on_its_day
+                    unchanged += bool(value.value) or not column.on_its_day
                 else:
                     known.add(dated)
                     news.append(dated)
-            self._appended += len(news)
+            self._counts.take(unchanged + len(news), len(news))
             if news:
                 self._part += 1
                 origin = (self._id, self._part, self._source_id, column.document)
                 rows.append((*column[:4], *origin, _encode(news).decode()))
         self._series.clear()
         self._pending = 0
-        self._append("series", rows)
+        self._session.append("series", rows)
 
     def _refuse_other_kinds(self) -> None:
         """Take out the columns whose key is a series of another kind (contract: MACRO-11)."""
@@ -296,11 +284,8 @@ class MacroCapture:
         }
         self._names.clear()
         known.update(news)
-        if news:
-            self._session.stage("indicator", [(i, self._id, name) for i, name in sorted(news.items())])
-            self._in_passing += self._session.absorb(
-                "INSERT INTO indicator SELECT * FROM staged_indicator WHERE true ON CONFLICT DO NOTHING"
-            )
+        rows = [(i, self._id, name) for i, name in news.items()]
+        self.appended_in_passing += self._session.append("indicator", rows)
 
     def _flush_info(self) -> None:
         stored = self._session.query(_INFO_BY_SOURCE, (self._source_id,))
@@ -310,14 +295,11 @@ class MacroCapture:
             for one in self._info.values()
             if known.get(one.code) != (one.name, one.unit) and not (one.code in known and self._repeated)
         ]
-        self._unchanged += len(self._info) - len(news)
+        appended = self._session.append(
+            "series_info", [(one.code, self._id, one.name, one.unit) for one in news]
+        )
+        self._counts.take(len(self._info) - len(news) + appended, appended)
         self._info.clear()
-        if news:
-            rows = [(one.code, self._id, one.name, one.unit) for one in sorted(news)]
-            self._session.stage("series_info", rows)
-            self._appended += self._session.absorb(
-                "INSERT INTO series_info SELECT * FROM staged_series_info WHERE true ON CONFLICT DO NOTHING"
-            )
 
     def _rows(self, table: str, query: str, keys: set[Any], *parameters: object) -> list[Row]:
         """The ledger's columns with these keys: earlier values of the columns at hand."""
@@ -325,12 +307,9 @@ class MacroCapture:
             return []
         self._session.stage(table, [(*key, 0, 0, "", "", "") for key in sorted(keys)])
         rows = list(self._session.query(query, parameters))
-        self._session.absorb(_FORGET_STAGED[table])
+        # Appends nothing: it only empties the staging table.
+        self._session.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} WHERE 1 = 0")  # noqa: S608 - our own names
         return rows
-
-    def _append(self, table: str, rows: list[Row]) -> None:
-        if rows:
-            self._session.append(table, rows)
 
 
 def _news(column: AnnualColumn, before: Years) -> Years:

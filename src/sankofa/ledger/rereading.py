@@ -251,8 +251,7 @@ class _Again:
                 self._session.append(table, batch)
                 batch.clear()
                 size = 0
-        if batch:
-            self._session.append(table, batch)
+        self._session.append(table, batch)
 
 
 class Replayed(NamedTuple):

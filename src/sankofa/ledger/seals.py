@@ -74,13 +74,8 @@ class RowSums:
         """Rows as they are appended."""
         if table == "seal":
             return
-        at, sums = _CAPTURE_COLUMN.get(table, -1), self.by_table[table]
-        from_bytes = int.from_bytes
-        for row in rows:  # same as `add_encoded`, inlined: it runs for every ingested row
-            sums[row[at]] += from_bytes(blake2b(_encode_row(row), digest_size=_DIGEST).digest(), "little")
-        if 0 in sums:
-            self.loose[_content({table: sums.pop(0)})] += 1  # the gate's mark, the only row of its kind
-        self.rows += len(rows)
+        at = _CAPTURE_COLUMN.get(table, -1)
+        self.add_encoded(table, ((row[at], _encode_row(row)) for row in rows))
 
     def add_encoded(self, table: str, rows: Iterable[tuple[int, bytes]]) -> None:
         """Rows as `LedgerSession.encoded_rows` has them."""

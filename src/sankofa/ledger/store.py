@@ -18,7 +18,7 @@ import msgspec
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.ledger_store import LedgerSession
 from sankofa.ledger import seals
-from sankofa.ledger.capture import ABSORB_WITHHELD, Capture
+from sankofa.ledger.capture import Capture
 from sankofa.ledger.generations import FilteredSession, Generations, PastSession, Withdrawal, source_of
 from sankofa.ledger.reader import GATE_MARK, LedgerReader
 from sankofa.model.days import instant
@@ -60,7 +60,6 @@ _SAME_BYTES = (
     "SELECT file_name FROM capture WHERE source_id = ? AND content_sha256 = ? "
     "UNION ALL SELECT file_name FROM unchanged_file WHERE source_id = ? AND content_sha256 = ?"
 )
-_ABSORB_CAPTURE = "INSERT INTO capture SELECT * FROM staged_capture"
 
 
 class CaptureContent(NamedTuple):
@@ -130,9 +129,13 @@ class Ledger(LedgerReader):
     def writing(self) -> Iterator[LedgerSession]:
         """One transaction; rows appended inside are sealed at its end."""
         sums = seals.RowSums()
-        with self._session.transaction(), self._watched(sums):
-            yield self._session
-            seals.append_seals(self._session, self._gate_key, sums)
+        with self._session.transaction():
+            self._session.watch(sums.add)
+            try:
+                yield self._session
+                seals.append_seals(self._session, self._gate_key, sums)
+            finally:
+                self._session.watch(None)
 
     @contextmanager
     def take(
@@ -153,8 +156,7 @@ class Ledger(LedgerReader):
         """
         persons = self.persons()
         if not self.position():
-            self._session.stage("withheld", [(persons.mark, GATE_MARK, 0)])
-            self._session.absorb(ABSORB_WITHHELD)
+            self._session.append("withheld", [(persons.mark, GATE_MARK, 0)])
         names = self._session.query(_SAME_BYTES, (stored, sha256) * 2)
         names_before = frozenset(name for (name,) in names)
         capture = Capture(
@@ -171,8 +173,7 @@ class Ledger(LedgerReader):
         capture.flush()
         row = (capture.id, stored, capture.file_name, sha256, observed_at, license_class)
         if capture.is_news:
-            self._session.stage("capture", [(*row, json.dumps(vars(capture.counts)))])
-            self._session.absorb(_ABSORB_CAPTURE)
+            self._session.append("capture", [(*row, json.dumps(vars(capture.counts)))])
         elif not capture.is_known_file and numbered:
             self._session.append("unchanged_file", [row])
 
@@ -181,20 +182,8 @@ class Ledger(LedgerReader):
         return self.position() + 1
 
     def _withdrawn_before(self, source_id: str, sha256: str) -> Withdrawal | None:
-        for withdrawal in reversed(self.withdrawals()):
-            if withdrawal.source_id == source_id and any(
-                file.content_sha256 == sha256 for file in withdrawal.files
-            ):
-                return withdrawal
-        return None
-
-    @contextmanager
-    def _watched(self, sums: seals.RowSums) -> Iterator[None]:
-        self._session.watch(sums.add)
-        try:
-            yield
-        finally:
-            self._session.watch(None)
+        own = (one for one in reversed(self.withdrawals()) if one.source_id == source_id)
+        return next((one for one in own if sha256 in {file.content_sha256 for file in one.files}), None)
 
 
 _CHUNK_BYTES: Final = 8 << 20

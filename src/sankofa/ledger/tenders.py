@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.engines.ledger_store import Row
-from sankofa.ledger.capture import Capture, CleanedRelease, Counts, RecordKind, Triple, holds_record
+from sankofa.ledger.capture import Capture, CleanedRelease, RecordKind, Triple, holds_record
 from sankofa.ledger.matching import party_evidence
 from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.redaction import Secrets
@@ -29,7 +29,7 @@ from sankofa.model.ocds.release import (
     clean_again,
     encode,
 )
-from sankofa.model.records import Acceptance, EntityRecord, Fact, IdentifierLink, Rejected, Release
+from sankofa.model.records import Acceptance, Counts, EntityRecord, Fact, IdentifierLink, Rejected, Release
 from sankofa.sources.base import Limits, adapters
 from sankofa.sources.registry import Source
 from sankofa.vault.store import Vault
@@ -149,20 +149,16 @@ class ReleaseIngester:
                 continue
             digests.append(release.digest)
             rows.append(self._row(release))
-        if rows:
-            self._capture.counts.appended += self._capture.session.append("release", rows)
+        append = self._capture.session.append
+        self._capture.counts.appended += append("release", rows)
         self._waiting.clear()
-        self._append("party", list(self._parties.values()))
+        append("party", list(self._parties.values()))
         self._parties.clear()
         hashes = sorted(self._withheld)
-        self._append("withheld_party", [(h, self._capture.source_id, self._capture.id) for h in hashes])
+        append("withheld_party", [(h, self._capture.source_id, self._capture.id) for h in hashes])
         self._withheld.clear()
         if len(self._known) > _REMEMBERED:
             self._known.clear()
-
-    def _append(self, table: str, rows: list[Row]) -> None:
-        if rows:
-            self._capture.session.append(table, rows)
 
     def _stored_digests(self, triples: set[Triple]) -> dict[Triple, list[str]]:
         """The digests of this source's versions of each release, oldest first."""

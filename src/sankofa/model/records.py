@@ -5,6 +5,7 @@ Everything in a record is text in canonical form (dates as YYYY-MM-DD, figures b
 so that a record can be part of a key on any engine.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -148,3 +149,34 @@ Record = (
     | Withheld
     | Skipped
 )
+
+
+@dataclass
+class Counts:
+    """The outcome for the rows of a file. `skipped` rows are not for us to read."""
+
+    read: int = 0
+    appended: int = 0
+    unchanged: int = 0
+    withheld: int = 0
+    rejected: int = 0
+    skipped: int = 0
+
+    @property
+    def accepted(self) -> int:
+        """Rows that were understood, appended or not."""
+        return self.appended + self.unchanged + self.withheld + self.skipped
+
+    def add(self, other: "Counts") -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+    def take(self, read: int, appended: int) -> None:
+        """Count rows; those that were not appended are unchanged."""
+        self.read += read
+        self.appended += appended
+        self.unchanged += read - appended
+
+    def skip(self, rows: int) -> None:
+        self.read += rows
+        self.skipped += rows
