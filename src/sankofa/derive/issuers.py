@@ -25,7 +25,7 @@ first report. Later reports do not change the name.
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Context, Decimal
 from functools import cache, cached_property
@@ -52,17 +52,8 @@ _STATED: Final = frozenset(
 _PER_SHARE: Final = frozenset(("eps_basic", "eps_diluted", "headline_eps"))
 _ten_digits: Final = Context(prec=10)
 _WHOLE: Final = [(number, 1) for number in range(2, 101)]
-_PAIRS: Final = (
-    *_WHOLE,
-    *((1, n) for n, _ in _WHOLE),
-    (3, 2),
-    (4, 3),
-    (5, 2),
-    (5, 3),
-    (5, 4),
-    (6, 5),
-    (7, 2),
-)
+_FRACTIONS: Final = [(3, 2), (4, 3), (5, 2), (5, 3), (5, 4), (6, 5), (7, 2)]
+_PAIRS: Final = (*_WHOLE, *((1, n) for n, _ in _WHOLE), *_FRACTIONS)
 _SIMPLE: Final = {new / old: _ten_digits.divide(Decimal(new), Decimal(old)) for new, old in _PAIRS}
 """New shares for an old one that companies choose, whole ratios first."""
 _NARROW: Final = 0.03
@@ -250,65 +241,52 @@ class Issuer:
         return YearEnds(self._published.evidence())
 
 
-class _Candidates(NamedTuple):
-    """The concepts that may be proven to be a line item."""
-
-    served: tuple[str, ...]
-    """The concepts that are the item by themselves; no other figure is used beside them."""
-    routes: tuple[Route, ...]
-    """The concepts to be proven, in the order of the routes."""
-
-
 def item_of(identity: Identity, reports: Reports) -> str:
     """The line item that a fact is served under."""
-    candidates = _candidates().get(identity[0])
+    own, unit, end, start = identity
+    candidates = _candidates().get(own)
     if candidates is None:
-        return line_item(identity[0])
+        return line_item(own)
+    served, routes = candidates
     day = min(report.available for report in reports[identity])
-    known = _KnownFigures(identity, reports, day)
-    if not any(known.value(concept) for concept in candidates.served):
-        proven = next((route for route in candidates.routes if _is_proven(route, known)), None)
-        if proven is not None and proven.single == identity[0]:
-            return proven.item
-    return line_item(identity[0])
 
-
-class _KnownFigures:
-    """The figures of one period and unit, as known on a day."""
-
-    def __init__(self, identity: Identity, reports: Reports, day: int) -> None:
-        self._of_period, self._reports, self._day = identity[1:], reports, day
-
-    def value(self, concept: str) -> Decimal | None:
-        reported = self._reports.get((concept, *self._of_period), ())
-        known = [report for report in reported if report.available <= self._day]
-        latest = max(known, key=lambda report: (report.available, report.order), default=None)
+    def known(concept: str) -> Decimal | None:
+        """The figure of the same period and unit, as known on the day."""
+        reported = reports.get((concept, unit, end, start), ())
+        by_day = [report for report in reported if report.available <= day]
+        latest = max(by_day, key=lambda report: (report.available, report.order), default=None)
         return None if latest is None or latest.value is None else Decimal(latest.value)
 
+    if not any(map(known, served)):
+        proven = next((route for route in routes if _is_proven(route, known)), None)
+        if proven is not None and proven.single == own:
+            return proven.item
+    return line_item(own)
 
-def _is_proven(route: Route, known: _KnownFigures) -> bool:
-    value = known.value(route.single)
-    if not value or any(known.value(concept) for concept in route.unless):
+
+def _is_proven(route: Route, known: Callable[[str], Decimal | None]) -> bool:
+    value = known(route.single)
+    if not value or any(map(known, route.unless)):
         return False
     for equation in table().confirmations[route.confirm]:
-        total = Decimal(0)
-        for sign, concept in equation:
-            figure = value if concept == SELF else known.value(concept)
-            if not figure:
-                break
-            total += sign * figure
-        else:
-            if not total:
-                return True
+        amounts = [
+            sign * figure
+            for sign, concept in equation
+            if (figure := value if concept == SELF else known(concept))
+        ]
+        if len(amounts) == len(equation) and not sum(amounts):
+            return True
     return False
 
 
 @cache
-def _candidates() -> Mapping[str, _Candidates]:
-    """By concept that is served under no item, but that an equation may prove to be an item."""
+def _candidates() -> Mapping[str, tuple[tuple[str, ...], tuple[Route, ...]]]:
+    """By concept that is served under no item, but that an equation may prove to be one: the concepts that
+    are the item by themselves (no other figure is used beside them), and the routes to be proven, in order.
+    """
     routes = table().routes
     own_names = {r.single for of_item in routes.values() for r in of_item if r.served}
-    by_concept: dict[str, _Candidates] = {}
+    by_concept: dict[str, tuple[tuple[str, ...], tuple[Route, ...]]] = {}
     for of_item in routes.values():
         to_prove = tuple(
             r
@@ -316,7 +294,7 @@ def _candidates() -> Mapping[str, _Candidates]:
             if r.single and r.confirm not in ("", NOTHING) and not r.at_least and r.single not in own_names
         )
         served = tuple(r.single for r in of_item if r.served)
-        by_concept |= {route.single: _Candidates(served, to_prove) for route in to_prove}
+        by_concept |= {route.single: (served, to_prove) for route in to_prove}
     return by_concept
 
 

@@ -23,7 +23,7 @@ import msgspec
 
 from sankofa.derive.metrics.contract import BOTH, EXACT, PRIOR, Metric, metrics, slugs
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay, by_one_route
-from sankofa.derive.metrics.lines import Fact, Figure, odd_measures
+from sankofa.derive.metrics.lines import Fact, Figure, odd_measures, same_figures
 from sankofa.derive.metrics.period_views import deciding_concepts
 from sankofa.derive.metrics.routes import metric_inputs
 from sankofa.model.days import FOREVER
@@ -92,7 +92,7 @@ class Computed(NamedTuple):
         return (
             self.state is other.state
             and self.names == other.names
-            and all(a.same_as(b) for a, b in zip(self.figures, other.figures, strict=True))
+            and same_figures(self.figures, other.figures)
         )
 
 
@@ -160,7 +160,7 @@ def _add_value(values: list[Value], new: Value) -> None:
     if (
         last is not None
         and (last.end, last.until, last.current, last.names) == (new.end, new.first, new.current, new.names)
-        and all(a.same_as(b) for a, b in zip(last.figures, new.figures, strict=True))
+        and same_figures(last.figures, new.figures)
     ):
         values[-1] = msgspec.structs.replace(last, until=new.until)
     else:

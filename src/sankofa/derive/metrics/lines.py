@@ -62,12 +62,14 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
         """Whether both use one route and the same vintages of the same figures."""
         if self is other:
             return True
-        if (self.route, self.end, len(self.parts)) != (other.route, other.end, len(other.parts)):
-            return False
-        return all(
+        return (self.route, self.end, len(self.parts)) == (other.route, other.end, len(other.parts)) and all(
             (a.concept, a.vintage, a.value) == (b.concept, b.vintage, b.value)
             for a, b in zip(self.parts, other.parts, strict=True)
         )
+
+
+def same_figures(some: Sequence[Figure], others: Sequence[Figure]) -> bool:
+    return len(some) == len(others) and all(a.same_as(b) for a, b in zip(some, others, strict=True))
 
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
@@ -108,7 +110,8 @@ class Lines:
         figures = self._by_item.get(item)
         if figures is None:
             figures = self._by_item[item] = []
-            self._untried[item] = (step for step in steps_to(item) if step.needed <= self.facts.keys())
+            begin = (step for step in steps_to(item) if not step.first or step.first in self.facts)
+            self._untried[item] = begin
         if len(figures) > number:
             return figures[number]
         for step in self._untried[item]:
@@ -156,6 +159,8 @@ class Lines:
     def _tried(self, step: RouteStep) -> Figure | None:
         if step.plain:
             return self._made_of(step.route.number, self.facts[step.plain].value, [step.plain])
+        if not self.facts.keys() >= step.needed:
+            return None
         route = step.route
         value = self._sum(route.terms)
         if value and route.is_nothing:

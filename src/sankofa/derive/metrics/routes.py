@@ -81,6 +81,8 @@ class RouteStep(NamedTuple):
     """A route, prepared for trying."""
 
     route: Route
+    first: str
+    """The first concept that the route requires; empty if it has only members."""
     needed: frozenset[str]
     """The concepts that the route requires."""
     plain: str
@@ -91,7 +93,10 @@ class RouteStep(NamedTuple):
 def steps_to(item: str) -> tuple[RouteStep, ...]:
     return tuple(
         RouteStep(
-            route, frozenset(term.concept for term in route.terms), "" if route.guarded else route.single
+            route,
+            route.terms[0].concept if route.terms else "",
+            frozenset(term.concept for term in route.terms),
+            "" if route.guarded else route.single,
         )
         for route in table().routes.get(item, ())
     )

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from sankofa.derive.issuers import Issuer, item_of
 from sankofa.derive.metrics.derive import Computed, MetricYears, stretches
 from sankofa.derive.metrics.full_years import FullYear, YearOnDay
-from sankofa.derive.metrics.lines import Figure
+from sankofa.derive.metrics.lines import Figure, same_figures
 from sankofa.derive.signals.contract import (
     METHOD,
     Observation,
@@ -232,9 +232,7 @@ class _KnownCounts(NamedTuple):
     figures: list[Figure]
 
     def same_as(self, other: "_KnownCounts") -> bool:
-        return (self[:3], len(self.figures)) == (other[:3], len(other.figures)) and all(
-            a.same_as(b) for a, b in zip(self.figures, other.figures, strict=True)
-        )
+        return self[:3] == other[:3] and same_figures(self.figures, other.figures)
 
 
 @panel(
