@@ -156,8 +156,7 @@ class SourceOutcome:
     def line(self) -> str:
         if self.status == "fresh":
             return f"{self.source}: fresh enough"
-        counts = ", ".join(f"{name} {value}" for name, value in vars(self.counts).items())
-        return f"{self.source}: {self.status}: documents {self.documents}, bytes {self.bytes}, {counts}"
+        return f"{self.source}: {self.status}: documents {self.documents}, bytes {self.bytes}, {self.counts}"
 
 
 class _End:

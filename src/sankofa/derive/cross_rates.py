@@ -9,12 +9,13 @@ to final.
 
 from collections.abc import Iterable
 from datetime import date
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import reduce
 from itertools import groupby
 from statistics import median
 from typing import Final, NamedTuple
 
+from sankofa.derive.metrics.contract import EXACT
 from sankofa.model.catalogue_rows import DERIVED, METHODOLOGY, CrossRateInput, CrossRateRow
 from sankofa.model.figures import SIGNIFICANT_DIGITS, quotient
 from sankofa.model.provenance import strictest
@@ -22,8 +23,6 @@ from sankofa.model.text import page_text
 
 FAMILY: Final = "fx"
 FREQUENCY: Final = "daily"
-# A figure has some 120 digits at most (`model.figures`): the product of two is exact.
-_EXACT: Final = Context(prec=400)
 _ONE: Final = Decimal(1)
 
 
@@ -32,8 +31,8 @@ def cross_rate(base: Decimal, quote: Decimal, *, base_inverted: bool, quote_inve
 
     Each rate is in units of its currency per unit of the third currency or, inverted, the other way round.
     """
-    over = _EXACT.multiply(_ONE if quote_inverted else quote, base if base_inverted else _ONE)
-    under = _EXACT.multiply(quote if quote_inverted else _ONE, _ONE if base_inverted else base)
+    over = EXACT.multiply(_ONE if quote_inverted else quote, base if base_inverted else _ONE)
+    under = EXACT.multiply(quote if quote_inverted else _ONE, _ONE if base_inverted else base)
     return quotient(over, under)
 
 
@@ -108,7 +107,7 @@ def revision_summary(vintages: Iterable[SeriesVintage]) -> RevisionSummary:
         latest = later[-1]
         days.append((latest.available_at - first.available_at).days)
         if first.value and latest.value is not None:
-            relative.append(_EXACT.divide(_EXACT.subtract(latest.value, first.value), abs(first.value)))
+            relative.append(EXACT.divide(EXACT.subtract(latest.value, first.value), abs(first.value)))
     absolute = [abs(one) for one in relative]
     return RevisionSummary(
         values,
@@ -123,4 +122,4 @@ def revision_summary(vintages: Iterable[SeriesVintage]) -> RevisionSummary:
 
 
 def _mean(numbers: list[Decimal]) -> Decimal | None:
-    return quotient(reduce(_EXACT.add, numbers), Decimal(len(numbers))) if numbers else None
+    return quotient(reduce(EXACT.add, numbers), Decimal(len(numbers))) if numbers else None

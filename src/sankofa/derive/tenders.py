@@ -34,7 +34,7 @@ from sankofa.model.ocds.red_flags import (
     day_states,
     flag_facts,
 )
-from sankofa.model.ocds.release import Identifiers, Organisation, ReleaseSummary, clean_again
+from sankofa.model.ocds.release import Identifiers, ReleaseSummary, clean_again
 from sankofa.model.text import fold_in_place, one_line
 from sankofa.model.vintages import Vintage, vintages
 
@@ -154,13 +154,12 @@ class Tenders:
         parties = self._evidenced
         cleaned = clean_again(row.body.encode(), summary, row.country, parties.gate, parties.persons.token)
         day = ordinal(row.release_date[:10])
-        resolved = [(self._resolved(one, day), list(roles)) for one, roles in cleaned.parties]
+        resolved: list[tuple[Resolved, list[str]]] = []
+        for one, roles in cleaned.parties:
+            question = self._matcher.ask(one.name, one.country, one.identifiers)
+            resolved.append((Resolved(*one[1:], question.on(day)), list(roles)))
         row = row._replace(ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode())
         return row, cleaned.summary, resolved
-
-    def _resolved(self, organisation: Organisation, day: int) -> Resolved:
-        question = self._matcher.ask(organisation.name, organisation.country, organisation.identifiers)
-        return Resolved(*organisation[1:], question.on(day))
 
 
 class _Party(NamedTuple):

@@ -141,9 +141,6 @@ class Persons:
         """The keyed hash of a known text: shows whether the ledger was created with another key."""
         return self.hashed("sankofa")
 
-    def keyed_alike(self, marks: Iterable[str]) -> bool:
-        return all(mark == self.mark for mark in marks)
-
     def __contains__(self, subject: str) -> bool:
         known = self._answers.get(subject)
         if known is None:

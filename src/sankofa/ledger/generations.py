@@ -75,32 +75,28 @@ class Generations:
     """The valid generation of each source."""
 
     def __init__(self, session: LedgerRows) -> None:
-        self._current: dict[str, int] = {}
+        self.current: dict[str, int] = {}
+        """The generation of each source that started another."""
         self.withdrawn: list[str] = []
         """The skipped generations, by stored id."""
         for source_id, generation in session.query(
             "SELECT source_id, generation FROM withdrawal ORDER BY capture_id"
         ):
             self.withdrawn.append(stored_id(source_id, generation - 1))
-            self._current[source_id] = generation
+            self.current[source_id] = generation
         self.stands_for: dict[int, int] = {}
         """By capture, the capture that it replaces."""
-        if self._current:
+        if self.current:
             self.stands_for = dict(session.query("SELECT capture_id, stands_for FROM recapture"))
 
     def __bool__(self) -> bool:
-        return bool(self._current)
+        return bool(self.current)
 
     def generation(self, source_id: str) -> int:
-        return self._current.get(source_id, 1)
+        return self.current.get(source_id, 1)
 
     def stored_id(self, source_id: str) -> str:
         return stored_id(source_id, self.generation(source_id))
-
-    @property
-    def current_names(self) -> dict[str, str]:
-        """Sources that started another generation, by stored id."""
-        return {stored_id(source_id, number): source_id for source_id, number in self._current.items()}
 
 
 def stored_id(source_id: str, generation: int) -> str:
@@ -147,8 +143,6 @@ class CaptureFilter(NamedTuple):
 class _CutSession(ABC):
     """A ledger session that leaves out rows; see `engines.ledger_store.LedgerRows`."""
 
-    capture_filter: CaptureFilter
-
     def __init__(self, session: LedgerRows) -> None:
         self._session = session
 
@@ -174,8 +168,6 @@ class PastSession(_CutSession):
         super().__init__(session)
         again = f"SELECT capture_id FROM recapture WHERE stands_for <= {last_capture}"  # noqa: S608 - a number
         self._condition = f"capture_id <= {last_capture} OR capture_id IN ({again})"
-        visible = self.query("SELECT capture_id FROM capture")
-        self.capture_filter = CaptureFilter(frozenset(number for (number,) in visible), {})
 
     def _cut(self, named: re.Match[str]) -> str:
         word, table, alias = named.groups()
@@ -195,7 +187,7 @@ class FilteredSession(_CutSession):
         self._capture = f"capture_id IN (SELECT capture_id FROM capture WHERE {self._source})"  # noqa: S608 - quoted
         visible = session.query(f"SELECT capture_id FROM capture WHERE {self._source}")  # noqa: S608 - quoted
         self.capture_filter = CaptureFilter(frozenset(n for (n,) in visible), generations.stands_for)
-        self._renames = generations.current_names
+        self._renames = {generations.stored_id(source_id): source_id for source_id in generations.current}
 
     def _cut(self, named: re.Match[str]) -> str:
         word, table, alias = named.groups()

@@ -142,8 +142,7 @@ class Summary:
     rejects: Path | None = None
 
     def line(self) -> str:
-        counts = ", ".join(f"{name} {value}" for name, value in vars(self.counts).items())
-        return f"{self.source_id}: {counts}" + (f" (rejects: {self.rejects})" if self.rejects else "")
+        return f"{self.source_id}: {self.counts}" + (f" (rejects: {self.rejects})" if self.rejects else "")
 
     def warn(self, file: str, position: str, warning: str) -> None:
         self.warnings += 1

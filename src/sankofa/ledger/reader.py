@@ -138,7 +138,7 @@ class LedgerReader:
         rows = list(self._rows.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
         proven = ((hashed, capture_id) for hashed, source_id, capture_id in rows if source_id != GATE_MARK)
         persons = Persons(self._gate_key, proven)
-        if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == GATE_MARK):
+        if any(source_id == GATE_MARK and hashed != persons.mark for hashed, source_id, _ in rows):
             raise SettingsError(
                 "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was created with; "
                 "withheld persons could not be recognised"

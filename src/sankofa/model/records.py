@@ -162,6 +162,9 @@ class Counts:
     rejected: int = 0
     skipped: int = 0
 
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in vars(self).items())
+
     @property
     def accepted(self) -> int:
         """Rows that were understood, appended or not."""

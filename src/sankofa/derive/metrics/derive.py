@@ -114,8 +114,9 @@ def derive(years: IssuerYearList) -> Derived:
     with localcontext(EXACT):
         for year, first, until in year_windows:
             table = _Table(years, year)
-            conflicts += table.conflicts
-            odd.update(table.odd)
+            if today := years.on(year):
+                conflicts += today.lines.all_conflicts()
+                odd.update(odd_measures(today.lines))
             days = [first, *(day for day in table.days if first < day < until)]
             for day, after in zip(days, [*days[1:], until], strict=True):
                 for number, (metric, now, computed) in enumerate(
@@ -217,16 +218,7 @@ class _Table:
         self.days = years.days(year)
         self._years = years
         self._year = year
-        self._now = years.on(year)
         self._changes: dict[int, list[tuple[bool, LaterChange]]] = {}
-
-    @property
-    def conflicts(self) -> int:
-        return self._now.lines.all_conflicts() if self._now else 0
-
-    @property
-    def odd(self) -> list[str]:
-        return odd_measures(self._now.lines) if self._now else []
 
     def computed(self, number: int, day: int) -> Computed:
         return _metrics_of(self._years.on(self._year, day))[number]
@@ -240,19 +232,13 @@ class _Table:
     def state_on(
         self, number: int, day: int, now: Computed, then: Computed
     ) -> tuple[State, tuple[LaterChange, ...]]:
-        """The state of a metric on a day, and the later changes that leave its value out."""
-        if now is then or then.same_as(now) or (now.value is None and then.value is None):
-            return then.state, ()
-        return self._left_out(number, day, now, then)
-
-    def _left_out(
-        self, number: int, day: int, now: Computed, then: Computed
-    ) -> tuple[State, tuple[LaterChange, ...]]:
-        """Whether a value of a day was revised or completed later, and by which figures.
+        """The state of a metric on a day, and the later changes that leave its value out.
 
         A restated input is named first, then an added one, then a figure that only decides between routes.
         Nothing is named if a later filing merely reports known figures together.
         """
+        if now is then or then.same_as(now) or (now.value is None and then.value is None):
+            return then.state, ()
         used = {
             (figure.end, part.concept) for c in (now, then) for figure in c.figures for part in figure.parts
         }

@@ -136,19 +136,15 @@ class IssuerYearList:
         """
         key = (year.end, day, basis)
         if key not in self._on:
-            self._on[key] = self._year_on(year, day, basis)
+            self._on[key] = None
+            if view := year.history.on(day):
+                earlier = self.before(year, day)
+                before = earlier.history.on(day) if earlier else None
+                same = (id(view), id(before), basis or view.basis)
+                if same not in self._same:
+                    self._same[same] = YearOnDay(view, before, same[2])
+                self._on[key] = self._same[same]
         return self._on[key]
-
-    def _year_on(self, year: FullYear, day: int, basis: StatementBasis | None) -> YearOnDay | None:
-        view = year.history.on(day)
-        if view is None:
-            return None
-        earlier = self.before(year, day)
-        before = earlier.history.on(day) if earlier else None
-        key = (id(view), id(before), basis or view.basis)
-        if key not in self._same:
-            self._same[key] = YearOnDay(view, before, key[2])
-        return self._same[key]
 
     def days(self, year: FullYear) -> list[int]:
         """Days on which the known figures of a year or of the year before may have changed."""
