@@ -11,7 +11,7 @@ See contract: QUAL-1, QUAL-2.
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -28,8 +28,6 @@ from sankofa.model.figures import exact
 from sankofa.model.provenance import SKUS
 from sankofa.sources.registry import Source
 
-TENDERS: Final = "tenders"
-MACRO: Final = "macro"
 PASS: Final = "PASS"  # noqa: S105 - a verdict
 FAIL: Final = "FAIL"
 UNMEASURED: Final = "UNMEASURED"
@@ -112,17 +110,6 @@ def count_facts(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> Held
     return counts
 
 
-class FundamentalCounts(NamedTuple):
-    issuers: int
-    with_lei: int
-    countries: int
-    served: Mapping[str, ServedFacts]
-    """By source."""
-    held: HeldFacts
-    metrics: Mapping[str, Decimal]
-    """Measures of the derived values."""
-
-
 class MacroCounts(msgspec.Struct, array_like=True):
     """Counts of macro columns. An observation that several files or releases report is counted once, here and
     for each source."""
@@ -193,11 +180,7 @@ class DatasetCounts(NamedTuple):
     figures: dict[str, Decimal]
     by_source: dict[str, dict[str, Decimal]]
     newest: dict[str, str]
-    """The newest evidenced release day of each source."""
-
-
-Recall = Callable[[str, Callable[[], DatasetCounts]], DatasetCounts]
-"""Takes the name of a dataset and how to count it; counts it, or returns the earlier count."""
+    """The newest evidenced release day of each source; empty if there is none."""
 
 
 class Measurement(NamedTuple):
@@ -210,32 +193,23 @@ class Measurement(NamedTuple):
 def measure(
     ledger: LedgerReader,
     captures: Mapping[int, CaptureInfo],
-    tenders: Callable[[], Tenders],
     sources: Mapping[str, Source],
     day: str,
-    fundamentals: FundamentalCounts,
-    macro: Callable[[], Iterable[MacroCounts]],
-    recall: Recall = lambda _, count: count(),
+    counted: Mapping[str, DatasetCounts],
 ) -> Measurement:
-    """Measure every dataset as of a day. `macro` gives the counts of all macro columns."""
-    by_source: dict[str, Figures] = defaultdict(dict)  # by source
-    of_tenders = recall(TENDERS, lambda: _tenders(ledger, tenders(), captures))
-    of_macro = recall(MACRO, lambda: _macro(macro()))
-    holdings = fundamentals.held.by_source
-    by_sku: dict[str, Figures] = {
-        "AF-FUND": {**_fundamentals(fundamentals, by_source), **fundamentals.metrics},
-        "AF-TENDER": {**of_tenders.figures},
-        "AF-MACRO": {**of_macro.figures},
-    }
+    """Measure every dataset, by its SKU, as of a day."""
+    by_sku: dict[str, Figures] = {sku: {**counts.figures} for sku, counts in counted.items()}
+    by_source: dict[str, Figures] = defaultdict(dict)
     _count_intake(ledger, by_source)
-    newest = {source_id: one.newest for source_id, one in holdings.items() if one.newest}
-    for counts in (of_tenders, of_macro):
+    newest: dict[str, str] = {}
+    for counts in counted.values():
         for source_id, figures in counts.by_source.items():
             by_source[source_id] |= figures
         for source_id, last in counts.newest.items():
             newest[source_id] = max(newest.get(source_id, ""), last)
-    for source_id, newest_day in newest.items():
-        by_source[source_id]["freshness_days"] = _age(newest_day, day)
+    for source_id, last in newest.items():
+        if last:
+            by_source[source_id]["freshness_days"] = _age(last, day)
     captured = {capture.source_id for capture in captures.values()}
     rows: list[Quality] = []
     for sku in SKUS:
@@ -280,31 +254,39 @@ def _decimals(floors: Mapping[str, float]) -> Figures:
     return {name: Decimal(exact(str(floor))) for name, floor in floors.items()}
 
 
-def _fundamentals(counted: FundamentalCounts, by_source: dict[str, Figures]) -> Figures:
-    facts = evidenced = in_ledger = 0
-    for source_id, holdings in counted.held.by_source.items():
-        in_ledger += holdings.facts
-        published, dated = counted.served.get(source_id, ServedFacts(0, 0))
-        facts, evidenced = facts + published, evidenced + dated
-        by_source[source_id] |= {
+def fundamental_counts(
+    held: HeldFacts, served: Mapping[str, ServedFacts], *, issuers: int, with_lei: int, countries: int
+) -> DatasetCounts:
+    """`held`: all facts of the ledger; `served`: those of each source in the edition."""
+    by_source: dict[str, Figures] = {}
+    for source_id, holdings in held.by_source.items():
+        published, dated = served.get(source_id, ServedFacts(0, 0))
+        by_source[source_id] = {
             "facts": Decimal(published),
             "facts_in_ledger": Decimal(holdings.facts),
             "entities": Decimal(holdings.subjects),
+            **_share("share_with_evidenced_available_at", dated, published),
         }
-        by_source[source_id] |= _share("share_with_evidenced_available_at", dated, published)
-    return {
+    counts = [served[source_id] for source_id in by_source.keys() & served.keys()]
+    facts, evidenced = sum(one.facts for one in counts), sum(one.dated for one in counts)
+    figures = {
         "facts": Decimal(facts),
-        "facts_in_ledger": Decimal(in_ledger),
-        "entities": Decimal(counted.issuers),
-        "countries": Decimal(counted.countries),
-        "periods": Decimal(len(counted.held.periods)),
-        **_share("share_with_lei", counted.with_lei, counted.issuers),
+        "facts_in_ledger": Decimal(sum(holdings.facts for holdings in held.by_source.values())),
+        "entities": Decimal(issuers),
+        "countries": Decimal(countries),
+        "periods": Decimal(len(held.periods)),
+        **_share("share_with_lei", with_lei, issuers),
         **_share("share_with_evidenced_available_at", evidenced, facts),
-        **_share("restatement_rate", counted.held.restated, counted.held.identities),
+        **_share("restatement_rate", held.restated, held.identities),
     }
+    return DatasetCounts(
+        figures, by_source, {source_id: one.newest for source_id, one in held.by_source.items()}
+    )
 
 
-def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, CaptureInfo]) -> DatasetCounts:
+def tender_counts(
+    ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, CaptureInfo]
+) -> DatasetCounts:
     by_source: dict[str, Figures] = defaultdict(dict)
     newest: dict[str, str] = {}
     releases = valued = 0
@@ -335,7 +317,7 @@ def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, Capt
     return DatasetCounts(figures, dict(by_source), newest)
 
 
-def _macro(columns: Iterable[MacroCounts]) -> DatasetCounts:
+def macro_counts(columns: Iterable[MacroCounts]) -> DatasetCounts:
     total = MacroCounts()
     for column in columns:
         total.add(column)
@@ -350,7 +332,7 @@ def _macro(columns: Iterable[MacroCounts]) -> DatasetCounts:
         **_share("restatement_rate", total.restated, total.values),
     }
     by_source = {name: {"observations": Decimal(count)} for name, count in total.observations.items()}
-    return DatasetCounts(counted, by_source, {name: day for name, day in total.newest.items() if day})
+    return DatasetCounts(counted, by_source, total.newest)
 
 
 def _restated(reported: _FiguresByPeriod) -> int:

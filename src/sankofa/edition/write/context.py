@@ -9,16 +9,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from sankofa.derive.quality import MACRO as MACRO_COUNTS
-from sankofa.derive.quality import TENDERS as TENDER_COUNTS
 from sankofa.derive.quality import (
     DatasetCounts,
-    FundamentalCounts,
     HeldFacts,
     Measurement,
     ServedFacts,
     count_facts,
+    fundamental_counts,
+    macro_counts,
     measure,
+    tender_counts,
 )
 from sankofa.derive.tenders import Tenders
 from sankofa.edition.write.checks import WithdrawnRows
@@ -36,7 +36,17 @@ from sankofa.ledger.spells import relate
 from sankofa.ledger.store import Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
-from sankofa.model.provenance import EVERY_SOURCE, LICENSE_CLASSES, ORGANISATIONS, OWING_CLASSES, SKUS, notice
+from sankofa.model.provenance import (
+    EVERY_SOURCE,
+    FUND,
+    LICENSE_CLASSES,
+    MACRO,
+    ORGANISATIONS,
+    OWING_CLASSES,
+    SKUS,
+    TENDER,
+    notice,
+)
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
 
@@ -170,24 +180,20 @@ class BuildContext:
     def quality(self) -> Measurement:
         """Raises CheckFailed if a source misses a hard floor, unless that is overridden."""
         day = self.clock[:10]
-        measured = measure(
-            self.ledger,
-            self.captures,
-            lambda: self.tenders,  # as below: only if the counts are not recalled
-            self._sources,
-            day,
-            self._fundamentals(day),
-            lambda: self.macro.counts(),
-            self._recalled,
-        )
+        recall = partial(self._recall, DatasetCounts)
+        counted = {
+            FUND: self._fundamentals(day),
+            TENDER: recall(
+                (Input.TENDERS, Input.NAMES),
+                "quality-tenders",
+                lambda: tender_counts(self.ledger, self.tenders, self.captures),
+            ),
+            MACRO: recall((Input.MACRO,), "quality-macro", lambda: macro_counts(self.macro.counts())),
+        }
+        measured = measure(self.ledger, self.captures, self._sources, day, counted)
         if measured.shortfalls and not self._despite_floors:
             raise CheckFailed("; ".join(measured.shortfalls))
         return measured
-
-    def _recalled(self, dataset: str, count: Callable[[], DatasetCounts]) -> DatasetCounts:
-        """The counts of a dataset, reused if its inputs did not change."""
-        reads = {TENDER_COUNTS: (Input.TENDERS, Input.NAMES), MACRO_COUNTS: (Input.MACRO,)}[dataset]
-        return self._recall(DatasetCounts, reads, f"quality-{dataset}", count)
 
     @cached_property
     def inputs(self) -> BuildInputs:
@@ -218,7 +224,7 @@ class BuildContext:
         """The results of earlier builds by their inputs."""
         return Memo(self._issuer_cache and self._issuer_cache / "datasets")
 
-    def _fundamentals(self, day: str) -> FundamentalCounts:
+    def _fundamentals(self, day: str) -> DatasetCounts:
         counts = self.counts
         served: defaultdict[str, ServedFacts] = defaultdict(lambda: ServedFacts(0, 0))
         fact_counts = HeldFacts()
@@ -228,14 +234,16 @@ class BuildContext:
                 facts, dated = served[source_id]
                 served[source_id] = ServedFacts(facts + total.rows, dated + total.dated)
         fact_counts.add(self._recall(HeldFacts, _RECORDS, "withheld-facts", self._withheld_facts))
-        return FundamentalCounts(
+        counted = fundamental_counts(
+            fact_counts,
+            served,
             issuers=sum(some.issuers for some in counts),
             with_lei=sum(some.issuers_with_lei for some in counts),
             countries=len({country for some in counts for country in some.issuer_countries}),
-            served=served,
-            held=fact_counts,
-            metrics=coverage((some.coverage for some in counts), ordinal(day)) if day else {},
         )
+        if day:
+            counted.figures.update(coverage((some.coverage for some in counts), ordinal(day)))
+        return counted
 
     def _withheld_facts(self) -> HeldFacts:
         """The facts of subjects that are not served."""
