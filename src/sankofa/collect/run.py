@@ -178,17 +178,14 @@ class _SourceUnderWay:
         self.closed = False
         self.thread: threading.Thread | None = None
         self._stop = stop
-        self._free = threading.Semaphore(_AHEAD)
+        self.room = threading.Semaphore(_AHEAD)
 
     def await_room(self) -> None:
         """Called in the source's thread. Waits until there is room for one more document. Raises Stopped."""
-        while not self._free.acquire(timeout=_LOOK_SECONDS) and not self.is_stopped():
+        while not self.room.acquire(timeout=_LOOK_SECONDS) and not self.is_stopped():
             pass
         if self.is_stopped():
             raise Stopped("stopped")
-
-    def give_room(self) -> None:
-        self._free.release()
 
     def is_stopped(self) -> bool:
         return self.closed or self._stop.is_set()
@@ -250,7 +247,7 @@ class Collector:
             if isinstance(item, Fetched):
                 self._ingest(one, item, ingest)
             if not isinstance(item, _End):
-                one.give_room()
+                one.room.release()
                 return None
             one.state.succeed(self._now())
         except CollectFailed as failure:
@@ -318,15 +315,12 @@ class Collector:
             )  # fmt: skip
             for requests in request_lists(self._settings, collect, self._now(), state.succeeded_at):
                 for fetched in documents(fetcher, collect, requests, state):
-                    self._hand_over(one, fetched)
-
-    def _hand_over(self, one: _SourceUnderWay, fetched: Fetched | None) -> None:
-        try:
-            one.await_room()
-        except Stopped:
-            discard([fetched] if fetched is not None else [])
-            raise
-        self._ready.put((one, fetched))
+                    try:
+                        one.await_room()
+                    except Stopped:
+                        discard([fetched] if fetched is not None else [])
+                        raise
+                    self._ready.put((one, fetched))
 
     def _ingest(self, one: _SourceUnderWay, fetched: Fetched, ingest: Ingest) -> None:
         """Earlier replies are not read again: they may have been withdrawn since."""
