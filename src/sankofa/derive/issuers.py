@@ -170,8 +170,7 @@ class Issuer:
 
     @cached_property
     def reports(self) -> Reports:
-        """The reports of each fact; complete for the concepts that line items are computed from."""
-        return self._published.reports(whole=table().concepts)
+        return self._published.reports()
 
     @cached_property
     def vintages(self) -> dict[Identity, list[Vintage[Report]]]:
@@ -224,13 +223,7 @@ class Issuer:
 
     @cached_property
     def years(self) -> IssuerYearList:
-        ends, published = self._ends, self._published
-        first_days = {
-            (start, end): day
-            for (start, end), day in published.first_days().items()
-            if day in ends.full_on(start, end) and ends.is_full_year(start, end)
-        }
-        return full_years(self.reports, ends, first_days)
+        return full_years(self.reports, self._ends)
 
     @cached_property
     def _published(self) -> Published:

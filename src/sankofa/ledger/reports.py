@@ -10,9 +10,9 @@ See contract: PER-7.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import chain, compress
+from itertools import compress
 from typing import Any
 
 import msgspec
@@ -83,7 +83,6 @@ PUBLISHED_CONFIDENCE = Decimal("0.85")
 """Below this an extracted figure stays in the ledger (contract: FIG-5)."""
 
 _LEAST = Decimal("-Infinity")
-_AFTER_EVERY_DAY = "~"
 
 Identity = tuple[str, str, str, str]
 """The identity of a fact: concept, unit, period_end, period_start."""
@@ -134,8 +133,6 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 Reports = dict[Identity, list[Report]]
 _PeriodEvidence = tuple[str, str, str, str]
 """The day a figure became known, the start and end of its period, and the period its template declares."""
-_Fact = tuple[str, str, str, str, str, str, str, str, str, str, int]
-"""A row of `FactColumns`."""
 
 
 class Published:
@@ -150,7 +147,6 @@ class Published:
         published = [(subject, _published(facts)) for subject, facts in self.held]
         real, rounded = real_and_rounded(published, captures)
         self._facts = real + rounded
-        self._dated = all("" not in facts.available_at for _, facts in self._facts)
         self._real_periods = self._periods(real)
         self._rounded_periods = self._periods(rounded)
 
@@ -158,7 +154,7 @@ class Published:
         """How many figures of each period became known on each day."""
         counts: Counter[_PeriodEvidence] = Counter()
         for _, facts in facts_of:
-            known = facts.available_at if self._dated else self._days_known(facts)
+            known = facts.available_at if "" not in facts.available_at else self._days_known(facts)
             counts.update(
                 zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True)
             )
@@ -186,75 +182,25 @@ class Published:
             for (day, start, end, declared), facts in counts.items()
         ]
 
-    def first_days(self) -> dict[tuple[str, str], int]:
-        """By start and end of a period: the first day, from its end on, on which it was reported.
-
-        Empty if only the reports can tell, because one withdraws a figure or evidences no day.
-        """
-        if not self._dated or any("" in facts.value for _, facts in self._facts):
-            return {}
-        first: dict[tuple[str, str], str] = {}
-        for day, start, end, _ in chain(self._real_periods, self._rounded_periods):
-            if end <= day < first.get((start, end), _AFTER_EVERY_DAY):
-                first[start, end] = day
-        return {period: ordinal(day) for period, day in first.items()}
-
-    def reports(self, whole: Container[str] = frozenset()) -> Reports:
-        """The reports of each fact.
-
-        Reports that only repeat a figure are left out. The concepts in `whole` keep all reports, because they
-        show which filings have a figure.
-        """
-        reports: Reports = {}
+    def reports(self) -> Reports:
+        """The reports of each fact, those that repeat a figure included."""
+        reports: Reports = defaultdict(list)
         for subject, facts in self._facts:
-            rows: Iterator[_Fact] = zip(*facts, strict=True)
-            every = not self._dated or len(self._facts) > 1
-            self._gather(reports, subject, rows, every=every, whole=whole)
-        if not self._dated:
+            for row in zip(*facts, strict=True):
+                concept, unit, end, start, day, document, value, confidence, location, _, capture_id = row
+                capture = self._captures[capture_id]
+                known = ordinal(day or capture.observed_at[:10])
+                report = Report(
+                    value or None, known, day, subject, document, location, confidence, capture_id, capture
+                )
+                reports[concept, unit, end, start].append(report)
+        if any("" in facts.available_at for _, facts in self._facts):
             reports = {identity: _first_captures(same_fact) for identity, same_fact in reports.items()}
         if len({number for _, facts in self._facts for number in facts.capture_id}) > 1:
             for same_fact in reports.values():
                 if len(same_fact) > 1:
                     _mark_recaptured(same_fact)
-        return reports
-
-    def _gather(
-        self, reports: Reports, subject: str, rows: Iterable[_Fact], *, every: bool, whole: Container[str]
-    ) -> None:
-        """Add the rows of a subject, ordered by fact and then by day, to the reports of each fact.
-
-        Unless all are wanted, rows that repeat the previous day's figure are left out: half of a filing is
-        comparatives. Other code decides which of several figures of one day is last, so nothing is left out
-        next to such a day.
-        """
-        same_fact: list[Report] = []
-        c = u = e = s = same_day = same_value = ""
-        several = is_included = every
-        repeated: _Fact | None = None
-        for row in rows:
-            concept, unit, end, start, day, _, value, _, _, _, _ = row
-            if end != e or concept != c or start != s or unit != u:
-                c, u, e, s = concept, unit, end, start
-                same_fact = reports.setdefault((concept, unit, end, start), [])
-                is_included = every or concept in whole
-                several, repeated = is_included, None
-            elif day == same_day:
-                if repeated is not None:
-                    same_fact.append(self._report(subject, repeated))
-                several, repeated = True, None
-            elif value == same_value and not several:
-                same_day, repeated = day, row
-                continue
-            else:
-                several, repeated = is_included, None
-            same_day, same_value = day, value
-            same_fact.append(self._report(subject, row))
-
-    def _report(self, subject: str, row: _Fact) -> Report:
-        _, _, _, _, day, document, value, confidence, location, _, capture_id = row
-        capture = self._captures[capture_id]
-        known = ordinal(day or capture.observed_at[:10])
-        return Report(value or None, known, day, subject, document, location, confidence, capture_id, capture)
+        return dict(reports)
 
 
 def _published(facts: FactColumns) -> FactColumns:

@@ -6,10 +6,10 @@ the latest vintage known on a day (`period_views`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from datetime import date
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any
 
 from sankofa.derive.metrics.contract import ANNIVERSARY_TOLERANCE
 from sankofa.derive.metrics.lines import Figure, Lines
@@ -51,9 +51,6 @@ class YearEnds:
         """Whether a period is, or ends, a full year, judging by its served name."""
         first = ordinal(start) if start else None
         return self.names.name(first, ordinal(end), 0).period_type == "FY"
-
-
-_NO_DAYS: Final[Mapping[tuple[str, str], int]] = {}
 
 
 class FullYear:
@@ -155,38 +152,27 @@ class IssuerYearList:
         return sorted(day for day in days if year.published <= day < FOREVER)
 
 
-def full_years(
-    reports: Reports, ends: YearEnds, first_days: Mapping[tuple[str, str], int] = _NO_DAYS
-) -> IssuerYearList:
-    """The full years of an issuer.
-
-    `first_days`: by start and end of some full years, the day on which one of their figures was first
-    reported, at or after their end.
-    """
+def full_years(reports: Reports, ends: YearEnds) -> IssuerYearList:
     used = table().concepts
     published: dict[int, int] = {}
     lasting: dict[int, int] = {}
     reported: defaultdict[int, list[ReportedFigure]] = defaultdict(list)
-
-    def publish(start: str, end: int, day: int) -> None:
-        published[end] = min(day, published.get(end, FOREVER))
-        if start:
-            lasting[end] = min(day, lasting.get(end, FOREVER))
-
-    for (period_start, period_end), day in first_days.items():
-        publish(period_start, ordinal(period_end), day)
-    periods: dict[tuple[str, str], Set[int]] = {}
+    periods: dict[tuple[str, str], tuple[Set[int], bool]] = {}
     for (concept, unit, period_end, period_start), same_fact in reports.items():
-        full_on = periods.get((period_start, period_end))
-        if full_on is None:
-            full_on = periods[period_start, period_end] = ends.full_on(period_start, period_end)
+        period = period_start, period_end
+        if period not in periods:
+            full_on = ends.full_on(*period)
+            periods[period] = full_on, bool(full_on) and ends.is_full_year(*period)
+        full_on, is_full_year = periods[period]
         if not full_on:
             continue
         end = ordinal(period_end)
-        if (period_start, period_end) not in first_days and ends.is_full_year(period_start, period_end):
-            known = [r.available for r in same_fact if r.available >= end and r.value is not None]
-            if first := min((day for day in known if day in full_on), default=0):
-                publish(period_start, end, first)
+        if is_full_year:
+            days = [r.available for r in same_fact if r.value is not None and r.available in full_on]
+            if first := min((day for day in days if day >= end), default=0):
+                published[end] = min(first, published.get(end, FOREVER))
+                if period_start:
+                    lasting[end] = min(first, lasting.get(end, FOREVER))
         if concept in used:
             reported[end].append(ReportedFigure(concept, unit, period_start, same_fact, full_on))
     years = [

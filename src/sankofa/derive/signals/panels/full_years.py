@@ -362,9 +362,8 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
     service_id, period_end descending, line_item, concept, unit and period_start.
     """
     found = []
-    for identity, reports in issuer.reports.items():
+    for identity, history in issuer.vintages.items():
         concept, unit, period_end, period_start = identity
-        history = issuer.vintages[identity] if len(reports) > 1 else []
         if len(history) < 2 or (item := item_of(identity, issuer.reports)) not in LINE_ITEMS:
             continue
         start, end = ordinal(period_start) if period_start else None, ordinal(period_end)

@@ -294,12 +294,12 @@ _VisibleDays = tuple[int, int, int]
 def _part(issuer: Issuer) -> bytes:
     """The restatements of each day, newest first; compressed, because the build holds all issuers."""
     by_day: defaultdict[int, list[tuple[tuple[Any, ...], int, bytes]]] = defaultdict(list)
-    for identity, reported in issuer.reports.items():
-        if len(reported) == 1:
+    for identity, vintages in issuer.vintages.items():
+        if len(vintages) < 2:
             continue
         concept, unit, period_end, period_start = identity
         end, item = ordinal(period_end), item_of(identity, issuer.reports)
-        for before, after in pairwise(issuer.vintages[identity]):
+        for before, after in pairwise(vintages):
             row = restatement(
                 fact_row(issuer, identity, before, item),
                 fact_row(issuer, identity, after, item),
