@@ -288,8 +288,6 @@ class Collector:
             self._fetch_all(one, accept_shrunk)
         except Stopped:
             return
-        except CollectFailed as failure:
-            last = failure
         except OperatorError as failure:
             last = CollectFailed(str(failure))
         except Exception as failure:

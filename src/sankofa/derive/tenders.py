@@ -373,7 +373,7 @@ def _won(tender: Tender, position: int, award: Award) -> Iterator[tuple[str, Rep
             reported.add(service_id)
             yield service_id, ReportedAward(
                 amount if award.is_valid else None, ordinal(released),
-                (_instant(row), row.release_id, position),
+                (*row.moment, position),
                 award.award_id, award.currency, _day(award, released), supplier.name, row,
             )  # fmt: skip
 
@@ -385,13 +385,8 @@ def _day(award: Award, released: str) -> str:
 
 def _newest_first(reports: dict[tuple[str, ...], list[ReportedAward]]) -> list[Vintage[ReportedAward]]:
     awards_won = [vintage for identity in sorted(reports) for vintage in vintages(reports[identity], 0)]
-    awards_won.sort(key=lambda vintage: _instant(vintage.report.row), reverse=True)
+    awards_won.sort(key=lambda vintage: vintage.report.row.moment[0], reverse=True)
     return awards_won
-
-
-def _instant(row: ReleaseRow) -> str:
-    """An instant as text that sorts by time. Without the Z, a whole second sorts before its fractions."""
-    return row.release_date.rstrip("Z")
 
 
 def amount_of(amount: Decimal | None) -> str | None:
@@ -420,8 +415,7 @@ def processes(
             )  # fmt: skip
             written = _encode_release(release)
             file.write(written)
-            # Without the Z, which would put a whole second after its fractions.
-            ranges[row.ocid].append((released[:-1], row.release_id, end, len(written)))
+            ranges[row.ocid].append((*row.moment, end, len(written)))
             end += len(written)
         for ocid in sorted(ranges):
             listed = sorted(ranges[ocid])

@@ -89,6 +89,12 @@ class ReleaseRow(NamedTuple):
     body: str
     capture_id: int
 
+    @property
+    def moment(self) -> tuple[str, str]:
+        """Sort key of the releases of a process: instant, then id. The Z is left out, because it would sort a
+        whole second after its fractions."""
+        return self.release_date[:-1], self.release_id
+
 
 _NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
 _INFO = "SELECT capture_id, code, name, unit FROM series_info ORDER BY code, capture_id"

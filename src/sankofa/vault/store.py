@@ -331,25 +331,21 @@ class Vault:
             try:
                 if event.kept == "hash":
                     checked[event.sha256, kind] = sum(len(line) + 1 for line in self.rows(event))
-                    continue
-                readable = event.kept == "bytes" or self._objects.has_key
-                unreadable += not readable
-                checked[event.sha256, kind] = self._checked(event) if readable else self._stored(event)
+                elif event.kept == "bytes" or self._objects.has_key:
+                    encrypted = event.kept == "encrypted"
+                    with self._objects.opened(event.sha256, encrypted=encrypted) as (_, chunks):
+                        checked[event.sha256, kind] = sum(map(len, chunks))
+                else:
+                    unreadable += 1
+                    path = self._objects.path(event.sha256, encrypted=True)
+                    if self._objects.stored_digest(path) != event.stored_sha256:
+                        raise ObjectDamaged("differs from what was stored")
+                    checked[event.sha256, kind] = event.size
             except OperatorError as failure:
                 checked[event.sha256, kind] = 0
                 faults.append(str(failure) if event.kept == "hash" else _named(event, str(failure)))
         hash_only = sum(isinstance(event, Received) and event.kept == "hash" for event in events)
         return Verified(len(events), len(checked), sum(checked.values()), hash_only, unreadable, faults)
-
-    def _checked(self, received: Received) -> int:
-        with self._objects.opened(received.sha256, encrypted=received.kept == "encrypted") as (_, chunks):
-            return sum(map(len, chunks))
-
-    def _stored(self, received: Received) -> int:
-        path = self._objects.path(received.sha256, encrypted=True)
-        if self._objects.stored_digest(path) != received.stored_sha256:
-            raise ObjectDamaged("differs from what was stored")
-        return received.size
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ the latest vintage known on a day (`period_views`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
 from typing import Any
@@ -157,7 +157,7 @@ def full_years(reports: Reports, ends: YearEnds) -> IssuerYearList:
     published: dict[int, int] = {}
     lasting: dict[int, int] = {}
     reported: defaultdict[int, list[ReportedFigure]] = defaultdict(list)
-    periods: dict[tuple[str, str], tuple[Set[int], bool]] = {}
+    periods: dict[tuple[str, str], tuple[set[int], bool]] = {}
     for (concept, unit, period_end, period_start), same_fact in reports.items():
         period = period_start, period_end
         if period not in periods:

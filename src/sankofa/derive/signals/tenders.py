@@ -75,21 +75,15 @@ def by_period(tenders: Iterable[Tender], number: Callable[[str], int]) -> Iterat
         for tender in released:
             captures.add(tender.row.capture_id)
             earlier = first.get(tender.row.ocid)
-            if earlier is None or instant_of(tender) < instant_of(earlier):
+            if earlier is None or tender.row.moment < earlier.row.moment:
                 first[tender.row.ocid] = tender
         yield TenderPeriod(period, list(first.values()), frozenset(captures))
 
 
 def first_ref(tenders: Iterable[Tender], captures: Mapping[int, CaptureInfo]) -> str:
     """The `source_ref` of the release that came first."""
-    row = min(tenders, key=lambda tender: (*instant_of(tender), tender.row.ocid)).row
+    row = min((tender.row for tender in tenders), key=lambda row: (*row.moment, row.ocid))
     return captures[row.capture_id].ref(row.location)
-
-
-def instant_of(tender: Tender) -> tuple[str, str]:
-    """Sort key of the releases of an ocid: instant, then id. The Z is left out, because it would sort a
-    whole second after its fractions."""
-    return tender.row.release_date[:-1], tender.row.release_id
 
 
 def buyer_key(tender: Tender) -> str | None:
@@ -124,7 +118,7 @@ class QuarterAward(NamedTuple):
     quarter: int
     award: Award
     buyer: str | None
-    """See `tendering.buyer_key`."""
+    """See `buyer_key`."""
     capture_id: int
     sort_key: tuple[str, str, str]
     """Date and id of the release that first has the award, and its location in the file."""
@@ -160,7 +154,7 @@ def closed_awards(basis: Basis, country: str) -> Iterator[AwardedQuarter]:
     capture_ids: set[int] = set()
     for tender in basis.tenders.of(country):
         capture_ids.add(tender.row.capture_id)
-        moment = instant_of(tender)
+        moment = tender.row.moment
         for award in tender.awards:
             key = (tender.row.ocid, award.award_id)
             named_in[quarter_number(tender.row.release_date)].add(key)

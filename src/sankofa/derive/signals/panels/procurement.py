@@ -19,7 +19,6 @@ from sankofa.derive.signals.tenders import (
     concentration,
     first_award_ref,
     first_ref,
-    instant_of,
     quarter,
     quarter_number,
 )
@@ -289,7 +288,7 @@ def red_flags(basis: Basis) -> Iterator[Observation]:
         oldest: Tender | None = None
         for tender in basis.tenders.of(country):
             inputs.setdefault(quarter_number(tender.row.release_date), set()).add(tender.row.capture_id)
-            oldest = tender if oldest is None else min(oldest, tender, key=instant_of)
+            oldest = min(filter(None, (oldest, tender)), key=lambda one: one.row.moment)
         earliest = first_ref([oldest] if oldest else [], basis.captures)
         captured = captured_until(basis.captures[n] for of_quarter in inputs.values() for n in of_quarter)
         closed = [n for n in sorted(inputs) if quarter(n).last_day.toordinal() <= captured]
