@@ -144,43 +144,42 @@ class Resolution:
     """By subject, the first capture that has it."""
 
 
-class IssuedIds:
-    """The service_ids of organisations in the whole ledger, for an edition that leaves sources out. An
-    organisation keeps its id even if its first record is left out. If a left-out source had merged two
-    organisations, they are separate again: the id stays with the organisation it was made for, else with the
-    older one.
+def _keep_issued_ids(entities: list[Entity], whole: Resolution) -> None:
+    """Give organisations the service_ids that they have in the whole ledger.
+
+    An edition may leave sources out. An organisation keeps its id even if its first record is left out. If a
+    left-out source had merged two organisations, they are separate again: the id stays with the organisation
+    it was made for, else with the older one.
     """
+    merged = {subject: entity for entity in whole.entities for subject in entity.subjects}
+    parts = defaultdict[str, list[Entity]](list)
+    for entity in entities:
+        known = merged.get(entity.subjects[0])
+        parts[known.service_id if known else entity.service_id].append(entity)
 
-    def __init__(self, whole: "Resolution") -> None:
-        self._first_seen = whole.first_seen
-        self._whole = {subject: entity for entity in whole.entities for subject in entity.subjects}
+    def age(entity: Entity) -> tuple[int, int, str]:
+        return min((whole.first_seen.get(s, 0), _rank(s), s) for s in entity.subjects)
 
-    def keep(self, entities: list[Entity]) -> None:
-        """Give each of these organisations the ids that its subjects have in the whole ledger."""
-        parts = defaultdict[str, list[Entity]](list)
-        for entity in entities:
-            whole = self._whole.get(entity.subjects[0])
-            parts[whole.service_id if whole else entity.service_id].append(entity)
-        for issued, group in parts.items():
-            group.sort(key=self._age)
-            own = {service_id(s): entity for entity in group for s in entity.subjects}
-            whole = self._whole.get(group[0].subjects[0])
-            for name in (issued, *(whole.aliases if whole else ())):
-                holder = own.get(name, group[0])
-                if name == issued:
-                    holder.aliases = tuple(sorted({holder.service_id, *holder.aliases} - {issued}))
-                    holder.service_id = issued
-                elif name != holder.service_id:
-                    holder.aliases = tuple(sorted({name, *holder.aliases}))
-
-    def _age(self, entity: Entity) -> tuple[int, int, str]:
-        return min((self._first_seen.get(s, 0), _rank(s), s) for s in entity.subjects)
+    for issued, group in parts.items():
+        group.sort(key=age)
+        own = {service_id(s): entity for entity in group for s in entity.subjects}
+        known = merged.get(group[0].subjects[0])
+        for name in (issued, *(known.aliases if known else ())):
+            holder = own.get(name, group[0])
+            if name == issued:
+                holder.aliases = tuple(sorted({holder.service_id, *holder.aliases} - {issued}))
+                holder.service_id = issued
+            elif name != holder.service_id:
+                holder.aliases = tuple(sorted({name, *holder.aliases}))
 
 
 def resolve(
-    ledger: LedgerReader, captures: dict[int, CaptureInfo], issued: IssuedIds | None = None
+    ledger: LedgerReader, captures: dict[int, CaptureInfo], whole: Resolution | None = None
 ) -> Resolution:
-    """Resolve all organisations of the ledger. The order of ingestion does not matter."""
+    """Resolve all organisations of the ledger. The order of ingestion does not matter.
+
+    `whole` is the resolution of the whole ledger, if this one leaves sources out.
+    """
     persons = ledger.persons()
     subjects = dict(ledger.fact_subjects())
     proven = persons.proven_by(subjects)
@@ -224,8 +223,8 @@ def resolve(
     entities = [entity for entity in everyone if _is_organisation(entity)]
     for entity in entities if relationships else ():
         entity.relationships = [one for subject in entity.subjects for one in relationships.get(subject, ())]
-    if issued is not None:
-        issued.keep(entities)
+    if whole is not None:
+        _keep_issued_ids(entities, whole)
     entities.sort(key=lambda entity: entity.service_id)
     return Resolution(entities, conflicts, min(known_since, default=None), proven, first_seen)
 

@@ -28,7 +28,7 @@ from sankofa.edition.write.metric_rows import coverage
 from sankofa.edition.write.partition_summaries import PartitionCounts, PartitionSummaries
 from sankofa.edition.write.reuse import BuildInputs, Memo, Partition, part_scale, partitions, sum_of_digests
 from sankofa.edition.write.worker_processes import WorkerProcesses
-from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
+from sankofa.ledger.entities import Entity, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.matching import THRESHOLD, Evidence, EvidencedParties, PartyMatcher, Reviews, with_parties
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
@@ -154,7 +154,7 @@ class BuildContext:
         if not self._is_partial:
             return resolve(self.ledger, self.captures)
         whole = resolve(self._whole, self._every_capture)
-        return resolve(self.ledger, self.captures, IssuedIds(whole))
+        return resolve(self.ledger, self.captures, whole)
 
     @cached_property
     def tenders(self) -> Tenders:
