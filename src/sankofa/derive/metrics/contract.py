@@ -6,11 +6,9 @@ is computed as one exact numerator and denominator; dividing and rounding happen
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal
 from functools import cache
 from typing import Any, Final
-
-import msgspec
 
 from sankofa.model.figures import SIGNIFICANT_DIGITS, quotient
 from sankofa.model.line_items import LINE_ITEMS, Route, routes
@@ -26,17 +24,6 @@ EXACT = Context(prec=400)
 """Wide enough for every sum and product of inputs: a figure has at most 121 digits."""
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
-
-
-class Ratio(msgspec.Struct, frozen=True, gc=False):
-    """An exact value, not yet divided."""
-
-    numerator: Decimal
-    denominator: Decimal
-
-    def rounded(self) -> Decimal | None:
-        """A ratio to 10 significant digits, half to even; None if the denominator is not positive."""
-        return quotient(self.numerator, self.denominator) if self.denominator > _ZERO else None
 
 
 _Fraction = tuple[Decimal, Decimal]
@@ -69,10 +56,15 @@ class Form:
             raise TypeError(f"{formula}: {', '.join(alone)} without that of the year itself")
         self.keys = tuple(BOTH + name if PRIOR + name in self.needs else name for name in self.inputs)
         """The names under which figures are looked up."""
-        self._value = self._term(tree)
+        self._formula = self._term(tree)
 
-    def formula(self, *values: Decimal) -> Ratio:
-        return Ratio(*self._value(values))
+    def value(self, values: Sequence[Decimal]) -> Decimal | None:
+        """The value from those of the inputs; None if the denominator is not positive.
+
+        In the context `EXACT` it is exact, until it is rounded to 10 significant digits, half to even.
+        """
+        numerator, denominator = self._formula(values)
+        return quotient(numerator, denominator) if denominator > _ZERO else None
 
     def _term(self, node: ast.expr) -> _Term:
         if isinstance(node, ast.Name):
@@ -97,14 +89,6 @@ class Metric:
         self.explanation = "\n".join(declared["formulas"])
         self.forms = tuple(map(Form, declared["formulas"]))
         self.methodology_ref = f"{SET}/{slug}"
-
-    def __call__(self, inputs: Mapping[str, Decimal]) -> Decimal | None:
-        """The value from exact figures by input name; None if it is not computable."""
-        with localcontext(EXACT):
-            for form in self.forms:
-                if form.needs <= inputs.keys():
-                    return form.formula(*(inputs[name] for name in form.inputs)).rounded()
-        return None
 
 
 @cache

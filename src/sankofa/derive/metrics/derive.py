@@ -27,7 +27,6 @@ from sankofa.derive.metrics.lines import Fact, Figure, odd_measures, same_figure
 from sankofa.derive.metrics.period_views import deciding_concepts
 from sankofa.derive.metrics.routes import metric_inputs
 from sankofa.model.days import FOREVER
-from sankofa.model.figures import quotient
 from sankofa.model.rows import State
 
 T = TypeVar("T")
@@ -96,7 +95,6 @@ class Computed(NamedTuple):
         )
 
 
-_ZERO = Decimal(0)
 _MOST_CHANGES = 5
 
 
@@ -303,10 +301,8 @@ def _computed(view: YearOnDay) -> tuple[Computed, ...]:
             computed.append(Computed(State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT))
             continue
         inputs = tuple(figures[key] for key in form.keys)
-        ratio = form.formula(*[figure.value for figure in inputs])
-        positive = ratio.denominator > _ZERO
-        state = State.STANDS if positive else State.DENOMINATOR_NOT_POSITIVE
-        value = quotient(ratio.numerator, ratio.denominator) if positive else None
+        value = form.value([figure.value for figure in inputs])
+        state = State.DENOMINATOR_NOT_POSITIVE if value is None else State.STANDS
         computed.append(Computed(state, value, form.inputs, inputs))
     return tuple(computed)
 
