@@ -25,10 +25,6 @@ from sankofa.engines.ledger_store import LedgerRows, Row
 
 GENERATION_MARK: Final = "#"
 """Separates a source's id from the generation: in no id, and sorted before every character of one."""
-_WITHDRAWALS: Final = (
-    "SELECT capture_id, source_id, generation, observed_at, capture, file_name, everywhere, reason, "
-    "withdrawn FROM withdrawal ORDER BY capture_id"
-)
 
 
 class WithdrawnFile(msgspec.Struct, frozen=True, array_like=True):
@@ -58,19 +54,6 @@ class Withdrawal(NamedTuple):
     files: tuple[WithdrawnFile, ...]
 
 
-_files = msgspec.json.Decoder(tuple[WithdrawnFile, ...]).decode
-
-
-def withdrawals(session: LedgerRows) -> list[Withdrawal]:
-    """Every tombstone, oldest first."""
-    return [
-        Withdrawal(number, source_id, generation, at, capture, file, bool(everywhere), reason, _files(files))
-        for number, source_id, generation, at, capture, file, everywhere, reason, files in session.query(
-            _WITHDRAWALS
-        )
-    ]
-
-
 class Generations:
     """The valid generation of each source."""
 
@@ -88,9 +71,6 @@ class Generations:
         """By capture, the capture that it replaces."""
         if self.current:
             self.stands_for = dict(session.query("SELECT capture_id, stands_for FROM recapture"))
-
-    def __bool__(self) -> bool:
-        return bool(self.current)
 
     def generation(self, source_id: str) -> int:
         return self.current.get(source_id, 1)

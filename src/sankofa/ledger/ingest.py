@@ -257,6 +257,7 @@ def _keep(
     exchange: HttpExchange | None,
     rows: Path | None,
 ) -> None:
+    is_repeated = capture.is_known_file and not capture.is_news
     received = Received(
         at=capture.observed_at,
         source=source.id,
@@ -265,17 +266,11 @@ def _keep(
         sha256=sha256,
         size=path.stat().st_size,
         kept="hash",
-        capture=capture.id if capture.is_news or not capture.is_known_file else 0,
+        capture=0 if is_repeated else capture.id,
         exchange=exchange,
     )
     confidential = adapters()[source.adapter].names_people or capture.counts.withheld > 0
-    vault.keep(
-        path,
-        received,
-        confidential=confidential,
-        repeated=capture.is_known_file and not capture.is_news,
-        rows=rows,
-    )
+    vault.keep(path, received, confidential=confidential, rows=rows)
 
 
 def _counts_again(capture: Capture, withdrawal: Withdrawal) -> str:

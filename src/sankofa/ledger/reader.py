@@ -13,9 +13,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.engines.ledger_store import LedgerRows, Row
-from sankofa.ledger import generations
 from sankofa.ledger.capture import FactColumns, Persons, holds_record, join_facts
-from sankofa.ledger.generations import CaptureFilter, FilteredSession, Generations, Withdrawal, source_of
+from sankofa.ledger.generations import (
+    CaptureFilter,
+    FilteredSession,
+    Generations,
+    Withdrawal,
+    WithdrawnFile,
+    source_of,
+)
 from sankofa.model.days import file_instant
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import SeriesInfo
@@ -96,6 +102,11 @@ class ReleaseRow(NamedTuple):
         return self.release_date[:-1], self.release_id
 
 
+_WITHDRAWALS: Final = (
+    "SELECT capture_id, source_id, generation, observed_at, capture, file_name, everywhere, reason, "
+    "withdrawn FROM withdrawal ORDER BY capture_id"
+)
+_withdrawn_files = msgspec.json.Decoder(tuple[WithdrawnFile, ...]).decode
 _NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
 _INFO = "SELECT capture_id, code, name, unit FROM series_info ORDER BY code, capture_id"
 _ANNUAL = "SELECT country, indicator, capture_id, document, told FROM annual ORDER BY 1, 2, capture_id, part"
@@ -126,7 +137,10 @@ class LedgerReader:
 
     def withdrawals(self) -> list[Withdrawal]:
         """Every tombstone, oldest first."""
-        return generations.withdrawals(self._rows)
+        return [
+            Withdrawal(*row[:6], bool(row[6]), row[7], _withdrawn_files(row[8]))
+            for row in self._rows.query(_WITHDRAWALS)
+        ]
 
     def holdings(self) -> dict[str, Holding]:
         """How many rows each source has, without withdrawn ones."""
@@ -261,7 +275,7 @@ class LedgerReader:
         return dict(sorted(row[1:] for row in self._captured(_ACCEPTANCE, subject)))
 
     def capture_filter(self) -> CaptureFilter:
-        """The arguments with which `generations.CapturedSession` in another process reads the same facts."""
+        """The filter with which a reader in another process reads the same facts."""
         if isinstance(self._rows, FilteredSession):
             return self._rows.capture_filter
         numbers = self._rows.query("SELECT capture_id FROM capture")

@@ -217,23 +217,15 @@ class Vault:
         """A writer for the cleaned copy of a file whose bytes are not stored; pass it closed to `keep`."""
         return LineWriter(self._objects.rows_draft())
 
-    def keep(
-        self,
-        path: Path,
-        received: Received,
-        *,
-        confidential: bool,
-        repeated: bool = False,
-        rows: Path | None = None,
-    ) -> None:
+    def keep(self, path: Path, received: Received, *, confidential: bool, rows: Path | None = None) -> None:
         """Stores the bytes of a file durably, then its line in the journal.
 
         `confidential`: the file may name people, so its bytes are stored encrypted with the operator's key or
-        not at all; in the latter case the `rows` that passed the gate are stored. `repeated`: the file was
-        ingested before and changed nothing; it is recorded only if the journal lacks it.
+        not at all; in the latter case the `rows` that passed the gate are stored. A file that was ingested
+        before and changed nothing is recorded only if the journal lacks it.
         """
         with self._writing():
-            if repeated and (received.source, received.sha256) in self._received():
+            if not received.capture and (received.source, received.sha256) in self._received():
                 return
             changes: dict[str, Any] = {"kept": "bytes"}
             if not confidential:
