@@ -101,7 +101,7 @@ _BY_SOURCE: Final = frozenset(
 _BY_CAPTURE: Final = frozenset({"indicator", "release", "series_info"})
 _DATED: Final = _BY_SOURCE | _BY_CAPTURE | {"party", "seal", "withheld_party"}
 _TABLE: Final = re.compile(r"\b(FROM|JOIN) (\w+)(?: AS (\w+))?")
-_PER_CAPTURE: Final = 1 << 32
+PER_CAPTURE: Final = 1 << 32
 """A release's number is its capture's number times this, plus its position in the file (`ledger.tenders`)."""
 
 
@@ -196,7 +196,7 @@ class FilteredSession(_CutSession):
         if column == "number":
             return (
                 f"CASE WHEN m.stands_for IS NULL THEN t.number "
-                f"ELSE m.stands_for * {_PER_CAPTURE} + t.number % {_PER_CAPTURE} END AS number"
+                f"ELSE m.stands_for * {PER_CAPTURE} + t.number % {PER_CAPTURE} END AS number"
             )
         return f"t.{column} AS {column}"
 

@@ -20,7 +20,7 @@ import msgspec
 
 from sankofa.engines.ledger_store import LedgerSession, Row
 from sankofa.ledger.capture import Capture
-from sankofa.ledger.generations import Generations, WithdrawnFile, columns_of, stored_id
+from sankofa.ledger.generations import PER_CAPTURE, Generations, WithdrawnFile, columns_of, stored_id
 from sankofa.ledger.ingest import read_into
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import take_again
@@ -34,7 +34,6 @@ from sankofa.vault.store import Received, Vault, Withdrew, event_number
 
 _BATCH: Final = 8 << 20
 """Characters of rows that are copied together."""
-_PER_CAPTURE: Final = 1 << 32
 _BY_SOURCE: Final = ("acceptance", "fact", "entity_record", "link", "spell", "annual", "series")
 _BY_CAPTURE: Final = ("release", "indicator", "series_info")
 _LONGEST_REASON: Final = 1_000
@@ -244,7 +243,7 @@ class _Again:
             if source is not None:
                 copy[source] = self._after
             if position is not None:
-                copy[position] = number * _PER_CAPTURE + copy[position] % _PER_CAPTURE
+                copy[position] = number * PER_CAPTURE + copy[position] % PER_CAPTURE
             batch.append(tuple(copy))
             size += sum(len(value) for value in copy if isinstance(value, str))
             if size >= _BATCH:

@@ -16,6 +16,7 @@ import msgspec
 
 from sankofa.engines.ledger_store import Row
 from sankofa.ledger.capture import Capture, CleanedRelease, RecordKind, Triple, holds_record
+from sankofa.ledger.generations import PER_CAPTURE
 from sankofa.ledger.matching import party_evidence
 from sankofa.model.days import instant, latest_day
 from sankofa.model.ocds.redaction import Secrets
@@ -36,7 +37,6 @@ from sankofa.vault.store import Vault
 
 _BATCH = 500
 _REMEMBERED = 100_000
-_PER_CAPTURE = 1 << 32
 NO_COUNTRY = "without a country: neither the source nor the buyer has one; kept in the ledger, not served"
 SERVED_RELEASES: Final = """release AS r
     WHERE r.country <> '' AND r.number = (
@@ -62,7 +62,7 @@ class ReleaseIngester:
         self._country = country
         self._latest = instant(now + timedelta(days=1))  # tomorrow has begun in some time zone
         self._latest_day = latest_day(capture.observed_at[:10])
-        self._number = capture.id * _PER_CAPTURE
+        self._number = capture.id * PER_CAPTURE
         self._waiting: list[CleanedRelease] = []
         self._secrets: dict[str, Secrets] = {}
         """By process, the persons withheld in its releases so far; no other release may name them."""
