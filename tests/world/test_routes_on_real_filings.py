@@ -19,7 +19,7 @@ import pytest
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import slugs
-from sankofa.derive.metrics.derive import Computed, MetricYears, derive, windows
+from sankofa.derive.metrics.derive import Computed, computed, derive, windows
 from sankofa.derive.metrics.full_years import FullYear, IssuerYearList
 from sankofa.derive.metrics.lines import Lines
 from sankofa.derive.metrics.routes import metric_inputs
@@ -266,8 +266,8 @@ def latest_year(years: IssuerYearList) -> tuple[FullYear, tuple[Computed, ...]] 
     year_windows = windows(years)
     if not year_windows:
         return None
-    year, metric_years = year_windows[-1][0], MetricYears(years)
-    return year, tuple(metric_years.computed(year, slug, FOREVER) for slug in slugs())
+    year = year_windows[-1][0]
+    return year, tuple(computed(years, year, slug, FOREVER) for slug in slugs())
 
 
 class Truncated:

@@ -115,17 +115,17 @@ def derive(years: IssuerYearList) -> Derived:
             if today := years.on(year):
                 conflicts += today.lines.all_conflicts()
                 odd.update(odd_measures(today.lines))
-            days = [first, *(day for day in table.days if first < day < until)]
+            days = [first, *(day for day in years.days(year) if first < day < until)]
             for day, after in zip(days, [*days[1:], until], strict=True):
-                for number, (metric, now, computed) in enumerate(
+                for number, (metric, now, then) in enumerate(
                     zip(metrics(), *table.now_and_then(day), strict=True)
                 ):
-                    state, changes = table.state_on(number, day, now, computed)
+                    state, changes = table.state_on(number, day, now, then)
                     _add(histories[number], Stretch(day, after, state, changes))
-                    _add(known[number], Stretch(day, after, computed.state))
-                    if computed.value is not None:
+                    _add(known[number], Stretch(day, after, then.state))
+                    if then.value is not None:
                         new = Value(
-                            metric, computed.value, year.end, day, after, computed.names, computed.figures,
+                            metric, then.value, year.end, day, after, then.names, then.figures,
                             current=state is State.STANDS,
                         )  # fmt: skip
                         _add_value(values[number], new)
@@ -166,32 +166,10 @@ def _add_value(values: list[Value], new: Value) -> None:
         values.append(new)
 
 
-class MetricYears:
-    """The full years of an issuer and their metrics, as known on any day."""
-
-    def __init__(self, years: IssuerYearList) -> None:
-        self.years = years
-        self._tables = {year.end: _Table(years, year) for year in years.published}
-
-    def computed(self, year: FullYear, slug: str, day: int) -> Computed:
-        with localcontext(EXACT):
-            return self._tables[year.end].computed(slugs().index(slug), day)
-
-    def days(self, year: FullYear) -> list[int]:
-        """Days on which the figures of a year, or of the years it builds on, may have changed."""
-        return self._tables[year.end].days
-
-    def days_with_earlier(self, year: FullYear) -> list[int]:
-        """Like `days`, with all earlier years."""
-        days = {day for end, table in self._tables.items() if end <= year.end for day in table.days}
-        return sorted(day for day in days if day >= year.published)
-
-    def back(self, year: FullYear, day: int) -> Iterator[FullYear]:
-        """A year and the years before it without a gap, newest first, as known on a day."""
-        earlier: FullYear | None = year
-        while earlier is not None and earlier.lasting_from <= day:
-            yield earlier
-            earlier = self.years.before(earlier, day)
+def computed(years: IssuerYearList, year: FullYear, slug: str, day: int) -> Computed:
+    """A metric of a full year, as known on a day."""
+    with localcontext(EXACT):
+        return _metrics_of(years.on(year, day))[slugs().index(slug)]
 
 
 def stretches(
@@ -213,13 +191,9 @@ class _Table:
     """The metrics of a full year as computed on each day, and today."""
 
     def __init__(self, years: IssuerYearList, year: FullYear) -> None:
-        self.days = years.days(year)
         self._years = years
         self._year = year
         self._changes: dict[int, list[tuple[bool, LaterChange]]] = {}
-
-    def computed(self, number: int, day: int) -> Computed:
-        return _metrics_of(self._years.on(self._year, day))[number]
 
     def now_and_then(self, day: int) -> tuple[tuple[Computed, ...], tuple[Computed, ...]]:
         """Every metric as computed today and on a day, both in that day's standard and currency."""
@@ -291,20 +265,20 @@ def _computed(view: YearOnDay) -> tuple[Computed, ...]:
             if pair := view.both(item):
                 figures[BOTH + item], figures[PRIOR + item] = pair
     elsewhere: set[str] | None = None
-    computed = []
+    every = []
     for metric in metrics():
         form = next((one for one in metric.forms if all(key in figures for key in one.keys)), None)
         if form is None:
             if elsewhere is None:
                 elsewhere = _in_any_currency(view)
             mixed = any(elsewhere.issuperset(one.keys) for one in metric.forms)
-            computed.append(Computed(State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT))
+            every.append(Computed(State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT))
             continue
         inputs = tuple(figures[key] for key in form.keys)
         value = form.value([figure.value for figure in inputs])
         state = State.DENOMINATOR_NOT_POSITIVE if value is None else State.STANDS
-        computed.append(Computed(state, value, form.inputs, inputs))
-    return tuple(computed)
+        every.append(Computed(state, value, form.inputs, inputs))
+    return tuple(every)
 
 
 def _in_any_currency(view: YearOnDay) -> set[str]:

@@ -6,7 +6,7 @@ the latest vintage known on a day (`period_views`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
 from typing import Any
@@ -113,6 +113,7 @@ class IssuerYearList:
         self._before: dict[tuple[int, int], FullYear | None] = {}
         self._on: dict[tuple[int, int, StatementBasis | None], YearOnDay | None] = {}
         self._same: dict[tuple[int, int, StatementBasis], YearOnDay] = {}
+        self._days: dict[int, list[int]] = {}
 
     def before(self, year: FullYear, day: int = FOREVER) -> FullYear | None:
         """The full year that ended one year earlier, among the years published by a day.
@@ -145,11 +146,25 @@ class IssuerYearList:
 
     def days(self, year: FullYear) -> list[int]:
         """Days on which the known figures of a year or of the year before may have changed."""
-        days = {year.published, *year.history.days}
-        for one in self._every:
-            if _is_year_before(one, year):
-                days.update((one.published, one.lasting_from, *one.history.days))
-        return sorted(day for day in days if year.published <= day < FOREVER)
+        if year.end not in self._days:
+            days = {year.published, *year.history.days}
+            for one in self._every:
+                if _is_year_before(one, year):
+                    days.update((one.published, one.lasting_from, *one.history.days))
+            self._days[year.end] = sorted(day for day in days if year.published <= day < FOREVER)
+        return self._days[year.end]
+
+    def days_with_earlier(self, year: FullYear) -> list[int]:
+        """Like `days`, with all earlier years."""
+        days = {day for one in self.published if one.end <= year.end for day in self.days(one)}
+        return sorted(day for day in days if day >= year.published)
+
+    def back(self, year: FullYear, day: int) -> Iterator[FullYear]:
+        """A year and the years before it without a gap, newest first, as known on a day."""
+        earlier: FullYear | None = year
+        while earlier is not None and earlier.lasting_from <= day:
+            yield earlier
+            earlier = self.before(earlier, day)
 
 
 def full_years(reports: Reports, ends: YearEnds) -> IssuerYearList:

@@ -13,8 +13,8 @@ from operator import itemgetter
 from typing import Annotated, Final, Literal, NamedTuple
 
 from sankofa.derive.issuers import Issuer, item_of
-from sankofa.derive.metrics.derive import Computed, MetricYears, stretches
-from sankofa.derive.metrics.full_years import FullYear, YearOnDay
+from sankofa.derive.metrics.derive import Computed, computed, stretches
+from sankofa.derive.metrics.full_years import FullYear, IssuerYearList, YearOnDay
 from sankofa.derive.metrics.lines import Figure, same_figures
 from sankofa.derive.signals.contract import (
     METHOD,
@@ -88,14 +88,14 @@ def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
 
     A year and factor without a value has no row. Ordered by service_id, period_end descending and metric.
     """
-    known = MetricYears(issuer.years)
-    for year in reversed(issuer.years.published):
+    years = issuer.years
+    for year in reversed(years.published):
         for slug in FACTORS:
-            spans = stretches(known.days(year), partial(known.computed, year, slug), Computed.same_as)
-            for first, until, computed in spans:
-                if computed.value is not None:
-                    fields, sources = year_fields(issuer, year, computed.figures)
-                    row = FundamentalsFactorsRow(**fields, metric=slug, value=computed.value)
+            spans = stretches(years.days(year), partial(computed, years, year, slug), Computed.same_as)
+            for first, until, known in spans:
+                if known.value is not None:
+                    fields, sources = year_fields(issuer, year, known.figures)
+                    row = FundamentalsFactorsRow(**fields, metric=slug, value=known.value)
                     yield Observation(row, year.end, first, sources, until)
 
 
@@ -152,20 +152,20 @@ def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
     day the last of them became public. A year without any of the three measures has no row. Ordered by
     service_id, then period_end descending.
     """
-    known = MetricYears(issuer.years)
-    for year in reversed(issuer.years.published):
-        days = known.days_with_earlier(year)
-        for first, until, now in stretches(days, partial(_quality_on, known, year), _KnownQuality.same_as):
+    years = issuer.years
+    for year in reversed(years.published):
+        days = years.days_with_earlier(year)
+        for first, until, now in stretches(days, partial(_quality_on, years, year), _KnownQuality.same_as):
             yield from _quality_observed(issuer, year, now, first, until)
 
 
-def _quality_on(known: MetricYears, year: FullYear, day: int) -> _KnownQuality:
-    last = islice(known.back(year, day), _LOOKED_AT)
-    margins = [known.computed(earlier, _MARGIN, day) for earlier in last]
+def _quality_on(years: IssuerYearList, year: FullYear, day: int) -> _KnownQuality:
+    last = islice(years.back(year, day), _LOOKED_AT)
+    margins = [computed(years, earlier, _MARGIN, day) for earlier in last]
     return _KnownQuality(
-        known.computed(year, "accruals_ratio", day),
-        known.computed(year, "cash_conversion", day),
-        known.computed(year, _MARGIN, day),
+        computed(years, year, "accruals_ratio", day),
+        computed(years, year, "cash_conversion", day),
+        computed(years, year, _MARGIN, day),
         tuple(margin for margin in margins if margin.value is not None),
     )
 
@@ -258,10 +258,10 @@ def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     from those known that day. `available_at` is the day the last of them became public. A year without either
     count has no row. Ordered by service_id, then period_end descending.
     """
-    known = MetricYears(issuer.years)
-    for year in reversed(issuer.years.published):
-        days = known.days_with_earlier(year)
-        for first, until, now in stretches(days, partial(_counts_on, known, year), _KnownCounts.same_as):
+    years = issuer.years
+    for year in reversed(years.published):
+        days = years.days_with_earlier(year)
+        for first, until, now in stretches(days, partial(_counts_on, years, year), _KnownCounts.same_as):
             if now.figures:
                 fields, sources = year_fields(issuer, year, now.figures)
                 row = IssuerPersistenceRow(
@@ -273,9 +273,9 @@ def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
                 yield Observation(row, year.end, first, sources, until)
 
 
-def _counts_on(known: MetricYears, year: FullYear, day: int) -> _KnownCounts:
-    consecutive = list(known.back(year, day))
-    views = [known.years.on(one, day) for one in consecutive]
+def _counts_on(years: IssuerYearList, year: FullYear, day: int) -> _KnownCounts:
+    consecutive = list(years.back(year, day))
+    views = [years.on(one, day) for one in consecutive]
     profit, profit_figures = _in_a_row(_profit(view) if view else None for view in views)
     growth, growth_figures = _in_a_row(_growth(view) if view else None for view in views)
     return _KnownCounts(len(consecutive), profit, growth, profit_figures + growth_figures)
