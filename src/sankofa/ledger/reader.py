@@ -106,7 +106,6 @@ _WITHDRAWALS: Final = (
     "SELECT capture_id, source_id, generation, observed_at, capture, file_name, everywhere, reason, "
     "withdrawn FROM withdrawal ORDER BY capture_id"
 )
-_withdrawn_files = msgspec.json.Decoder(tuple[WithdrawnFile, ...]).decode
 _NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
 _INFO = "SELECT capture_id, code, name, unit FROM series_info ORDER BY code, capture_id"
 _ANNUAL = "SELECT country, indicator, capture_id, document, told FROM annual ORDER BY 1, 2, capture_id, part"
@@ -137,9 +136,12 @@ class LedgerReader:
 
     def withdrawals(self) -> list[Withdrawal]:
         """Every tombstone, oldest first."""
+        read, rows = msgspec.json.Decoder(tuple[WithdrawnFile, ...]).decode, self._rows.query(_WITHDRAWALS)
         return [
-            Withdrawal(*row[:6], bool(row[6]), row[7], _withdrawn_files(row[8]))
-            for row in self._rows.query(_WITHDRAWALS)
+            Withdrawal(
+                number, source_id, generation, at, capture, file, bool(everywhere), reason, read(files)
+            )
+            for number, source_id, generation, at, capture, file, everywhere, reason, files in rows
         ]
 
     def holdings(self) -> dict[str, Holding]:
