@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 from sankofa.ledger.capture import Persons
 from sankofa.ledger.entities import Claim, Entity, Statement
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.ledger.spells import is_dated, profiles_by_day
+from sankofa.ledger.spells import identifier_days, is_dated, profiles_by_day
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.identifiers import in_one_spelling, make_identifier, service_id
+from sankofa.model.identifiers import make_identifier, service_id
 from sankofa.model.ocds.release import Gate, Identifiers
 from sankofa.model.organisations import LEI_SCHEMES, in_companies_register, org_evidence
 from sankofa.model.organisations.similarity import NameWords, name_words, similarity
@@ -121,13 +121,11 @@ def _holders(
         yield from ((("", claim.identifier), always) for claim in entity.claims)
         return
     spells = defaultdict[tuple[str, str], list[tuple[int, int]]](list)
-    first_day: dict[str, str] = {}
     profiles = list(profiles_by_day(entity, captures))
+    first_day = identifier_days(profiles)
     for day, until, one in profiles:
         for name in _names([one]):
             spells[name].append((ordinal(day) if day else 0, ordinal(until) if until else FOREVER))
-        for identifier in map(in_one_spelling, one.profile.identifiers):
-            first_day[identifier] = min(first_day.get(identifier, day), day)
     for claim in entity.claims:
         first = claim.first or first_day.get(claim.identifier, "")
         spells["", claim.identifier].append((ordinal(first) if first else 0, FOREVER))

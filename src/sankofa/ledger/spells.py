@@ -31,10 +31,7 @@ def states(
     """
     dated = list(profiles_by_day(entity, captures))
     every_claim = [*entity.claims, *entity.past]
-    first_day: dict[str, str] = {}
-    for day, _, one in dated:
-        for identifier in map(in_one_spelling, one.profile.identifiers):
-            first_day[identifier] = min(first_day.get(identifier, day), day)
+    first_day = identifier_days(dated)
     of_profiles = {one.capture_id for _, _, one in dated}
     for claim in every_claim:
         if claim.capture_id not in of_profiles:  # by a link, or by the filings themselves
@@ -149,6 +146,15 @@ def profiles_by_day(
         dated = _before_a_change(list(_days(own, first, captures)))
         for (day, one), (until, _) in zip(dated, [*dated[1:], ("", own[-1])], strict=True):
             yield day, until, one
+
+
+def identifier_days(profiles: Iterable[tuple[str, str, Statement]]) -> dict[str, str]:
+    """The first day of each identifier, from `profiles_by_day`."""
+    first_day: dict[str, str] = {}
+    for day, _, one in profiles:
+        for identifier in map(in_one_spelling, one.profile.identifiers):
+            first_day[identifier] = min(first_day.get(identifier, day), day)
+    return first_day
 
 
 def _before_a_change(dated: list[tuple[str, Statement]]) -> list[tuple[str, Statement]]:

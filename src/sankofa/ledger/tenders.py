@@ -246,17 +246,6 @@ def _longest_text(value: Any) -> int:
 _encode = msgspec.json.Encoder().encode
 _kind = msgspec.json.Decoder(tuple[RecordKind, msgspec.Raw]).decode
 _end = msgspec.json.Decoder(tuple[str, dict[str, int]]).decode
-_SHAPES: Final = {
-    RecordKind.FACT: Fact,
-    RecordKind.ACCEPTANCE: Acceptance,
-    RecordKind.LINK: IdentifierLink,
-    RecordKind.ENTITY: EntityRecord,
-    RecordKind.PERSON: str,
-    RecordKind.RELEASE: CleanedRelease,
-}
-_read: dict[RecordKind, Callable[[Any], Any]] = {
-    kind: msgspec.json.Decoder(shape).decode for kind, shape in _SHAPES.items()
-}
 
 
 @contextmanager
@@ -291,18 +280,20 @@ def cleaned_copy(
 def take_again(capture: Capture, lines: Iterable[bytes], now: datetime, limits: Limits) -> None:
     """Ingests a cleaned copy into a capture, with the counts of its file."""
     releases = ReleaseIngester(capture, "", now, limits.text_length)
-    take: dict[RecordKind, Callable[[Any], None]] = {
-        RecordKind.FACT: capture.fact,
-        RecordKind.ACCEPTANCE: capture.acceptance,
-        RecordKind.LINK: capture.link,
-        RecordKind.ENTITY: capture.entity,
-        RecordKind.PERSON: capture.withhold_hashed,
-        RecordKind.RELEASE: releases.take_cleaned,
-    }
+    kinds: tuple[tuple[RecordKind, Any, Callable[[Any], None]], ...] = (
+        (RecordKind.FACT, Fact, capture.fact),
+        (RecordKind.ACCEPTANCE, Acceptance, capture.acceptance),
+        (RecordKind.LINK, IdentifierLink, capture.link),
+        (RecordKind.ENTITY, EntityRecord, capture.entity),
+        (RecordKind.PERSON, str, capture.withhold_hashed),
+        (RecordKind.RELEASE, CleanedRelease, releases.take_cleaned),
+    )
+    taking = {kind: (msgspec.json.Decoder(shape).decode, take) for kind, shape, take in kinds}
     for line in lines:
         kind, content = _kind(line)
         if kind is not RecordKind.END:
-            take[kind](_read[kind](content))
+            read, take = taking[kind]
+            take(read(content))
             continue
         releases.flush()
         capture.flush()

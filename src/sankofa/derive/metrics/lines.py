@@ -425,13 +425,12 @@ def pass_over_misscaled(lines: Lines) -> None:
 
 
 def odd_measures(lines: Lines) -> list[str]:
-    unmet = [_BY_IDENTITY[name] for name in sorted(lines.unmet & _BY_IDENTITY.keys())]
-    return unmet + [check.measure for check in _CHECKS if _is_odd(lines, check)]
-
-
-def _is_odd(lines: Lines, check: Check) -> bool:
-    values = [_value(lines, name) for name in check.names.split()]
-    return None not in values and check.is_odd(*values)
+    odd = [_BY_IDENTITY[name] for name in sorted(lines.unmet & _BY_IDENTITY.keys())]
+    for check in _CHECKS:
+        values = [_value(lines, name) for name in check.names.split()]
+        if None not in values and check.is_odd(*values):
+            odd.append(check.measure)
+    return odd
 
 
 def _value(lines: Lines, name: str) -> Decimal | None:
