@@ -230,22 +230,11 @@ def read_into(
     warn: Callable[[str, str, str], None] = lambda file, position, warning: None,
 ) -> None:
     """Take everything that a file of a source says. Raises FormatError."""
-    records = adapters()[source.adapter].read(file)
     country_code = country(source.country or "") or ""
-    if country_code:
-        records = _with_country(records, country_code)
+    capture.macro.country = country_code
     longest = file.limits.text_length
     ingester = ReleaseIngester(capture, country_code, now, longest)
-    _take(records, capture, ingester, reject, longest, warn)
-
-
-def _with_country(records: Iterable[Record], country: str) -> Iterator[Record]:
-    """A source with one country declares it once: series without a country get it."""
-    for record in records:
-        if isinstance(record, SeriesColumn) and not record.country:
-            yield record._replace(country=country)
-        else:
-            yield record
+    _take(adapters()[source.adapter].read(file), capture, ingester, reject, longest, warn)
 
 
 def _keep(

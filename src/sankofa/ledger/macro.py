@@ -84,6 +84,8 @@ class MacroCapture:
         self._repeated = repeated
         """The very same file was captured before: nothing in it is new."""
         self._counts = counts
+        self.country = ""
+        """The country of series that name none: a source with one country declares it once."""
         self.appended_in_passing = 0
         self._known_source = any(session.query("SELECT 1 FROM capture WHERE source_id = ?", (source_id,)))
         self._touched: set[tuple[str, str]] = set()
@@ -124,9 +126,8 @@ class MacroCapture:
                 self._counts.skip(bool(value.value))
             else:
                 observed.append(value)
-        self._series.append(
-            column._replace(values=observed, country=column.country or quoted_in(column.series))
-        )
+        country = column.country or self.country or quoted_in(column.series)
+        self._series.append(column._replace(values=observed, country=country))
         self._pending += len(observed)
         if self._pending >= _SERIES_BATCH:
             self.flush()

@@ -48,10 +48,6 @@ class FileOfSource(NamedTuple):
     counts: str
     """Empty if it said nothing new."""
 
-    @property
-    def named(self) -> WithdrawnFile:
-        return WithdrawnFile(self.number, self.file_name, self.content_sha256, self.observed_at)
-
 
 class VaultFiles:
     def __init__(self, vault: Vault, source: Source, limits: Limits) -> None:
@@ -129,7 +125,7 @@ def withdraw(
             raise OperatorError(_nothing(source_id, capture, file_name, files))
         generation = generations.generation(source_id) + 1
         number = number or ledger.next_number()
-        named = tuple(file.named for file in files if file in chosen)
+        named = tuple(WithdrawnFile(*file[:4]) for file in files if file in chosen)
         row = (
             number, source_id, generation, instant(now), capture, file_name, int(everywhere), reason.strip(),
             msgspec.json.encode(named).decode(),
@@ -198,15 +194,11 @@ class _Again:
         self._copy({file: n for file, n in numbers.items() if file in missing or file not in later})
         for file in read:
             if bytes_of is not None:
-                self._read(file, numbers[file], bytes_of)
+                identity = file.license_class, file.file_name, file.content_sha256, file.observed_at
+                with self._ledger.take(numbers[file], self._after, *identity) as capture:
+                    bytes_of.read(capture, file)
         self._session.append("recapture", [(n, file.number) for file, n in numbers.items()])
         return [file.file_name for file in later if file in missing]
-
-    def _read(self, file: FileOfSource, number: int, bytes_of: VaultFiles) -> None:
-        with self._ledger.take(
-            number, self._after, file.license_class, file.file_name, file.content_sha256, file.observed_at
-        ) as capture:
-            bytes_of.read(capture, file)
 
     def _copy(self, numbers: dict[FileOfSource, int]) -> None:
         if not numbers:
