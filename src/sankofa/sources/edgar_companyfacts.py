@@ -53,7 +53,7 @@ def read(file: InputFile) -> Iterator[Record]:
     for name, stream in file.documents(".json"):
         try:
             for record in _records(stream.read()):
-                if file.is_zip and type(record) is Rejected:
+                if type(record) is Rejected and file.is_zip:
                     yield Rejected(f"{name}/{record.position}", record.reason)
                 else:
                     yield record

@@ -3,6 +3,7 @@
 import json
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -195,3 +196,13 @@ def test_a_zip_is_read_member_by_member(read: Read, tmp_path: Path) -> None:
         "CIK0000000001.json/us-gaap/Revenues/USD/1",
         "CIK0000000003.json",
     ]
+
+
+def test_a_file_is_not_opened_again_for_each_figure(
+    read: Read, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written("a.json", document(*(ROW % n for n in range(100))))
+    is_zipfile = mock.Mock(wraps=zipfile.is_zipfile)
+    monkeypatch.setattr(zipfile, "is_zipfile", is_zipfile)
+    assert len(facts_of(read("edgar-companyfacts", path))) == 100
+    assert is_zipfile.call_count < 5
