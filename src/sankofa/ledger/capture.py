@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import StrEnum
 from functools import cache
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -52,8 +52,9 @@ def encode_facts(facts: Sequence[Texts]) -> str:
 
 
 def _column(texts: Texts) -> tuple[list[str], list[int]]:
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    return list(numbers), list(map(numbers.__getitem__, texts))
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    column = list(map(numbers.__getitem__, texts))
+    return list(numbers), column
 
 
 def _columns(stored: str) -> list[list[Any]]:
@@ -360,8 +361,10 @@ class Capture:
             for capture_id, stored in self.session.query(_FACT_VALUES, (subject, self.source_id)):
                 part += capture_id == self.id
                 known.update(facts_in(stored, documents))
-            if new := sorted(set(facts).difference(known)):
-                rows.append((subject, self.source_id, part, len(new), encode_facts(new), self.id))
+            new = set(facts)
+            new -= known
+            if new:
+                rows.append((subject, self.source_id, part, len(new), encode_facts(sorted(new)), self.id))
                 appended += len(new)
         self.session.append("fact", rows)
         self.counts.take(self._waiting_facts, appended)
