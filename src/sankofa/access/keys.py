@@ -5,7 +5,9 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -72,7 +74,7 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Keys:
     def __init__(self, records: SealedRecords, settings: Settings, clock: Callable[[], datetime]) -> None:
-        self._sealed = records
+        self.sealed = records
         self._records = Records(records, _PREFIX, KeyRecord, lambda record: record.hash)
         self._settings = settings
         self._clock = clock
@@ -88,11 +90,11 @@ class Keys:
         if not key or len(key) > _LONGEST or not key.isascii():
             raise Unauthorized()
         digest = _hash(key)
-        stored = await self._sealed.get(_PREFIX + digest)
+        stored = await self.sealed.get(_PREFIX + digest)
         if stored is None:
             if digest != self._sandbox_hash:
                 raise Unauthorized()
-            record = self._record(digest, "sample", "sandbox", None, None)
+            record = self._record(digest, "sample", "sandbox")
             try:
                 stored = await self._records.put(record)
             except StoreUnavailable:  # readable but not writable: serve visitors even if the disk is full
@@ -121,12 +123,7 @@ class Keys:
         """The rights of the link's key, with the link's own limits."""
         if link.opens != opens:
             raise Unauthorized("This link opens another address, and nothing else.")
-        try:
-            key = await self._records.get(link.of)
-        except DamagedRecord:
-            key = None
-        if key is None or key.revoked_at is not None or self.is_expired(key):
-            raise Unauthorized("The key that this link belongs to is no longer valid.")
+        key = await self._valid(link.of, "The key that this link belongs to is no longer valid.")
         own = msgspec.structs.replace(
             key, per_minute=link.per_minute, per_month=link.per_month, counted_as=link.id, owner=False
         )
@@ -134,13 +131,16 @@ class Keys:
 
     async def presented(self, digest: str) -> Grant:
         """The grant, today, of the key or link with this hash. Raises Unauthorized."""
-        try:
-            record = await self._records.get(digest)
-        except DamagedRecord:
-            record = None
-        if record is None or record.revoked_at is not None or self.is_expired(record):
-            raise Unauthorized("The key that this address was made with is no longer valid.")
+        record = await self._valid(digest, "The key that this address was made with is no longer valid.")
         return await self._of_link(record, record.opens) if record.opens else self.grant_of(record)
+
+    async def _valid(self, digest: str, refusal: str) -> KeyRecord:
+        record = None
+        with suppress(DamagedRecord):
+            record = await self._records.get(digest)
+        if record is None or record.revoked_at is not None or self.is_expired(record):
+            raise Unauthorized(refusal)
+        return record
 
     def grant_of(self, record: KeyRecord) -> Grant:
         """The rights of a key while it is valid."""
@@ -183,11 +183,8 @@ class Keys:
         if lock is not None and lock.day > self._clock().date():
             raise OperatorError(f"{lock.day} is in the future: a lock is a day that is over, or today")
         expires_at = None if last_day is None else f"{last_day}T23:59:59Z"
-        key = f"sk_{secrets.token_urlsafe(32)}"
-        record = self._record(_hash(key), tier, label, per_minute, per_month)
-        await self._records.put(
-            msgspec.structs.replace(record, expires_at=expires_at, lock=lock, owner=owner)
-        )
+        caps = per_minute, per_month
+        key, _ = await self._issue("sk", tier, label, *caps, expires_at=expires_at, lock=lock, owner=owner)
         return key
 
     async def link(self, named: str, opens: str, per_minute: int, per_month: int) -> str:
@@ -195,9 +192,8 @@ class Keys:
         key = await self._find_key(named)
         if key.revoked_at is not None or self.is_expired(key):
             raise OperatorError(f"key {key.id} is no longer valid")
-        token = f"lk_{secrets.token_urlsafe(32)}"
-        record = self._record(_hash(token), key.tier, f"link of {key.id}", per_minute, per_month)
-        await self._records.put(msgspec.structs.replace(record, opens=opens, of=key.hash))
+        label = f"link of {key.id}"
+        token, _ = await self._issue("lk", key.tier, label, per_minute, per_month, opens=opens, of=key.hash)
         return token
 
     async def _find_key(self, named: str) -> KeyRecord:
@@ -241,14 +237,13 @@ class Keys:
             raise OperatorError(f"key {old.id} was replaced by {old.replaced_by}: rotate that one")
         if self.is_expired(old):
             raise OperatorError(f"key {old.id} expired at {old.expires_at}")
-        key = f"sk_{secrets.token_urlsafe(32)}"
-        new = msgspec.structs.replace(
-            self._record(_hash(key), old.tier, old.label, old.per_minute, old.per_month),
+        key, new = await self._issue(
+            "sk",
+            *(old.tier, old.label, old.per_minute, old.per_month),
             expires_at=old.expires_at,
             counted_as=old.counted_as or old.id,
             lock=old.lock,
         )
-        await self._records.put(new)
         return key, old, new
 
     async def expire(self, old: KeyRecord, replaced_by: KeyRecord, overlap: timedelta) -> KeyRecord:
@@ -288,17 +283,26 @@ class Keys:
 
         return await self._records.change(key.hash, revoked) or key
 
-    async def reseal(self) -> tuple[int, int]:
-        """Seal the records of keys and domains with the newest secret. Returns how many were sealed and
-        refused.
-        """
-        return await self._records.reseal()
+    async def _issue(
+        self, kind: str, tier: str, label: str, per_minute: int | None, per_month: int | None, **fields: Any
+    ) -> tuple[str, KeyRecord]:
+        """Create a key, store its record, and return both."""
+        key = f"{kind}_{secrets.token_urlsafe(32)}"
+        record = self._record(_hash(key), tier, label, per_minute, per_month, **fields)
+        await self._records.put(record)
+        return key, record
 
     def _record(
-        self, digest: str, tier: str, label: str, per_minute: int | None, per_month: int | None
+        self,
+        digest: str,
+        tier: str,
+        label: str,
+        per_minute: int | None = None,
+        per_month: int | None = None,
+        **fields: Any,
     ) -> KeyRecord:
         created = instant(self._clock())
-        return KeyRecord(digest[:_ID], digest, tier, created, label, per_minute, per_month)
+        return KeyRecord(digest[:_ID], digest, tier, created, label, per_minute, per_month, **fields)
 
 
 def _end(record: KeyRecord) -> datetime | None:

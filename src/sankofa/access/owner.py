@@ -12,6 +12,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +21,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 import msgspec
 
 from sankofa.access.keys import Keys
-from sankofa.access.records import DamagedRecord, SealedRecords
+from sankofa.access.records import DamagedRecord, Records, SealedRecords
 from sankofa.engines.private_files import make_private_folder, replace_file
 from sankofa.model.errors import Unauthorized
 from sankofa.model.limits import limit
@@ -52,7 +53,7 @@ class Owner:
     def __init__(self, home: Path, keys: Keys, records: SealedRecords, clock: Callable[[], datetime]) -> None:
         self._path = home / _FILE
         self._keys = keys
-        self._records = records
+        self._records = Records(records, "", _Codes, lambda _: _NAME)
         self._clock = clock
 
     async def new_code(self) -> str:
@@ -65,42 +66,37 @@ class Owner:
             key_id = (await self._keys.authenticate(key)).key_id
         code = secrets.token_urlsafe(32)
         new = _Code(_hash(code), key_id, self._clock().timestamp() + _SECONDS)
-        while True:
-            stored, codes = await self._codes()
-            remaining = _Codes((*codes[-_MOST_CODES + 1 :], new))
-            if await self._store(stored, remaining):
-                return code
+
+        def with_new(codes: _Codes) -> _Codes:
+            return _Codes((*self._valid(codes)[-_MOST_CODES + 1 :], new))
+
+        if await self._change(with_new) is None:
+            await self._records.put(_Codes((new,)))
+        return code
 
     async def redeem(self, code: str) -> str:
         """Exchange a code for the owner's key; the code is then used up. Raises Unauthorized."""
-        digest = _hash(code)
-        while True:
-            stored, codes = await self._codes()
-            match = next((known for known in codes if known.hash == digest), None)
-            if match is None or match.key_id != await self._key_id():
+        digest, key_id = _hash(code), await self._key_id()
+
+        def used_up(codes: _Codes) -> _Codes:
+            match = [one for one in self._valid(codes) if one.hash == digest and one.key_id == key_id]
+            if not match:
                 raise Unauthorized(_REFUSED)
-            if await self._store(stored, _Codes(tuple(known for known in codes if known is not match))):
-                return self._key()
+            return _Codes(tuple(one for one in self._valid(codes) if one not in match))
 
-    async def _codes(self) -> tuple[bytes | None, tuple[_Code, ...]]:
-        """The stored record, and its codes that are still valid."""
-        stored = await self._records.get(_NAME)
-        if stored is None:
-            return None, ()
-        try:
-            record = msgspec.json.decode(self._records.read(_NAME, stored), type=_Codes)
-        except (DamagedRecord, msgspec.DecodeError, UnicodeDecodeError):
-            return stored, ()
+        if await self._change(used_up) is None:
+            raise Unauthorized(_REFUSED)
+        return self._key()
+
+    async def _change(self, changed: Callable[[_Codes], _Codes]) -> _Codes | None:
+        """Replace the stored codes; None if there is no undamaged record."""
+        with suppress(DamagedRecord):
+            return await self._records.change(_NAME, changed)
+        return None
+
+    def _valid(self, codes: _Codes) -> list[_Code]:
         now = self._clock().timestamp()
-        return stored, tuple(code for code in record.codes if code.expires > now)
-
-    async def _store(self, stored: bytes | None, codes: _Codes) -> bool:
-        """False if another process changed the record meanwhile."""
-        body = msgspec.json.encode(codes)
-        if stored is None:
-            await self._records.put(_NAME, body)
-            return True
-        return await self._records.replace(_NAME, stored, body)
+        return [code for code in codes.codes if code.expires > now]
 
     async def _key_id(self) -> str | None:
         """The id of the key in HOME, if it is valid and the owner's."""

@@ -61,7 +61,7 @@ class SealedRecords:
             )
 
     def get(self, name: str) -> Awaitable[bytes | None]:
-        """A record as it is stored, to be given to `read`."""
+        """A record as it is stored, for `read`."""
         return self._store.get(name)
 
     def read(self, name: str, stored: bytes) -> bytes:
@@ -160,10 +160,6 @@ class Records(Generic[R]):
         self._name_of = name_of
         self._decode = msgspec.json.Decoder(kind).decode
 
-    async def stored(self, name: str) -> bytes | None:
-        """A record as it is stored, to be given to `read`."""
-        return await self._sealed.get(self._prefix + name)
-
     def read(self, name: str, stored: bytes) -> R:
         """Raises DamagedRecord."""
         name = self._prefix + name
@@ -174,7 +170,7 @@ class Records(Generic[R]):
 
     async def get(self, name: str) -> R | None:
         """Raises DamagedRecord."""
-        stored = await self.stored(name)
+        stored = await self._sealed.get(self._prefix + name)
         return None if stored is None else self.read(name, stored)
 
     async def whole(self) -> list[R]:
@@ -187,10 +183,6 @@ class Records(Generic[R]):
                     records.append(record)
         return records
 
-    async def reseal(self) -> tuple[int, int]:
-        """See `SealedRecords`."""
-        return await self._sealed.reseal()
-
     async def put(self, record: R) -> bytes:
         """Seal and store a record. Returns the stored form."""
         return await self._sealed.put(self._prefix + self._name_of(record), msgspec.json.encode(record))
@@ -199,7 +191,7 @@ class Records(Generic[R]):
         """Replaces a record with the result of `changed` and returns it; None if there is no record.
         Raises DamagedRecord. If another process changes the record meanwhile, `changed` is called again,
         so no change is lost."""
-        while (stored := await self.stored(name)) is not None:
+        while (stored := await self._sealed.get(self._prefix + name)) is not None:
             record = self.read(name, stored)
             after = changed(record)
             if after == record:

@@ -163,7 +163,7 @@ class LastUsed:
             return None
 
 
-_MONTH_KEPT = 40 * 86400
+_MONTH_KEPT = 40 * _SECONDS_A_DAY
 
 
 class RateState(msgspec.Struct, frozen=True):
@@ -207,7 +207,7 @@ class Quotas:
         if grant.per_minute is None or grant.per_month is None:
             return Usage("", (), grant, in_minute, in_month, *ends), None
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
-        policy, policy_field = _policy(grant.per_minute, grant.per_month, month_ends - month_began)
+        policy, policy_field = _policy(grant.per_minute, grant.per_month, "month", month_ends - month_began)
         remaining = (
             f'"minute";r={minute_left if minute_left > 0 else 0};t={seconds}, '
             f'"month";r={month_left if month_left > 0 else 0};t={month_ends - now}'
@@ -242,47 +242,39 @@ def _windows(minute: int) -> tuple[tuple[Window, Window], int, int]:
 
 
 @lru_cache(maxsize=1024)
-def _policy(per_minute: int, per_month: int, month_seconds: int) -> tuple[str, tuple[bytes, bytes]]:
-    policy = f'"minute";q={per_minute};w=60, "month";q={per_month};w={month_seconds}'
+def _policy(per_minute: int, per_period: int, period: str, seconds: int) -> tuple[str, tuple[bytes, bytes]]:
+    policy = f'"minute";q={per_minute};w=60, "{period}";q={per_period};w={seconds}'
     return policy, (b"ratelimit-policy", policy.encode())
 
 
 WRONG_KEYS_PER_MINUTE: Final = limit("wrong keys of an address", 200, "requests a minute", "429")
 BUCKETS: Final = 65_536
-_DAY: Final = 86_400
 
 
-class AddressCounters:
-    """Counters in the usage store, for all processes together."""
+class Addresses:
+    """Limits requests without a valid key, by address: wrong keys, and the pages of visitors.
 
-    def __init__(self, store: KeyValue, clock: Callable[[], datetime], secret: bytes) -> None:
+    The counters are in the usage store, for all processes together.
+    """
+
+    def __init__(
+        self, store: KeyValue, clock: Callable[[], datetime], secret: bytes, per_minute: int, per_day: int
+    ) -> None:
+        """`per_minute` and `per_day` are the pages that a visitor gets."""
         self._store = store
         self._clock = clock
         self._secret = hashlib.blake2b(secret, digest_size=32).digest()
+        self._caps = per_minute, per_day
 
-    def now(self) -> int:
-        return int(self._clock().timestamp())
+    async def refusal(self, address: str, problem: Unauthorized) -> Problem:
+        """The 401 for a wrong key, or a 429 once an address sent too many in a minute.
 
-    async def count(self, what: str, address: str, *windows: Window) -> tuple[int, ...]:
-        """Add one to the counters of an address. Raises StoreUnavailable."""
-        digest = hashlib.blake2b(_network(address).encode(), digest_size=8, key=self._secret).digest()
-        return await self._store.count(f"{what}:{int.from_bytes(digest, 'little') % BUCKETS}", windows)
-
-
-class WrongKeys:
-    """Limits key guessing: after a number of 401s in a minute, an address gets 429 until the minute ends.
-
-    Only what would be a 401 is counted and refused: wrong keys from an address never lock out a good one.
-    """
-
-    def __init__(self, counters: AddressCounters) -> None:
-        self._counters = counters
-
-    async def answer(self, address: str, problem: Unauthorized) -> Problem:
-        """The 401, or a 429 instead. If the store does not answer, it stays a 401."""
-        now = self._counters.now()
+        Only what would be a 401 is counted and refused: wrong keys from an address never lock out a good one.
+        If the store does not answer, it stays a 401.
+        """
+        now = int(self._clock().timestamp())
         try:
-            (count,) = await self._counters.count("wrong", address, _minute(now))
+            (count,) = await self._count("wrong", address, _minute(now))
         except StoreUnavailable:
             return problem
         if count <= WRONG_KEYS_PER_MINUTE:
@@ -291,34 +283,30 @@ class WrongKeys:
             f"More than {WRONG_KEYS_PER_MINUTE} requests with an unknown API key in a minute.", 60 - now % 60
         )
 
-
-class Visitors:
-    """Pages rendered for visitors without a key, limited per minute and UTC day for each address."""
-
-    def __init__(self, counters: AddressCounters, per_minute: int, per_day: int) -> None:
-        self._counters = counters
-        self._per_minute = per_minute
-        self._per_day = per_day
-
-    async def count(self, address: str) -> tuple[RateState, RateLimited | None]:
-        """Count one page. The second part is the refusal if the quota is exceeded."""
-        now = self._counters.now()
-        day = Window(f"d{now // _DAY}", 2 * _DAY)
-        in_minute, in_day = await self._counters.count("visitor", address, _minute(now), day)
-        minute_ends, day_ends = 60 - now % 60, _DAY - now % _DAY
-        policy = f'"minute";q={self._per_minute};w=60, "day";q={self._per_day};w={_DAY}'
+    async def visit(self, address: str) -> tuple[RateState, RateLimited | None]:
+        """Count a page for a visitor. The second part is the refusal if the quota of a minute or a UTC day is
+        exceeded. Raises StoreUnavailable.
+        """
+        now = int(self._clock().timestamp())
+        day = Window(f"d{now // _SECONDS_A_DAY}", 2 * _SECONDS_A_DAY)
+        in_minute, in_day = await self._count("visitor", address, _minute(now), day)
+        per_minute, per_day = self._caps
+        minute_ends, day_ends = 60 - now % 60, _SECONDS_A_DAY - now % _SECONDS_A_DAY
+        policy, policy_field = _policy(per_minute, per_day, "day", _SECONDS_A_DAY)
         remaining = (
-            f'"minute";r={max(self._per_minute - in_minute, 0)};t={minute_ends}, '
-            f'"day";r={max(self._per_day - in_day, 0)};t={day_ends}'
+            f'"minute";r={max(per_minute - in_minute, 0)};t={minute_ends}, '
+            f'"day";r={max(per_day - in_day, 0)};t={day_ends}'
         )
-        state = RateState(
-            policy, ((b"ratelimit-policy", policy.encode()), (b"ratelimit", remaining.encode()))
-        )
-        if in_day > self._per_day:
-            return state, _too_many(self._per_day, "day", day_ends)
-        if in_minute > self._per_minute:
-            return state, _too_many(self._per_minute, "minute", minute_ends)
+        state = RateState(policy, (policy_field, (b"ratelimit", remaining.encode())))
+        if in_day > per_day:
+            return state, _too_many(per_day, "day", day_ends)
+        if in_minute > per_minute:
+            return state, _too_many(per_minute, "minute", minute_ends)
         return state, None
+
+    async def _count(self, what: str, address: str, *windows: Window) -> tuple[int, ...]:
+        digest = hashlib.blake2b(_network(address).encode(), digest_size=8, key=self._secret).digest()
+        return await self._store.count(f"{what}:{int.from_bytes(digest, 'little') % BUCKETS}", windows)
 
 
 def _too_many(limit: int, period: str, seconds: int) -> RateLimited:

@@ -237,7 +237,7 @@ async def revoke(store: Keys, _: Domains, id_or_key: str) -> None:
 @with_keys
 async def reseal(store: Keys, _: Domains) -> None:
     """Seal keys and domains with the first secret of KEYS_SECRET, so that you can remove the others."""
-    resealed, refused = await store.reseal()
+    resealed, refused = await store.sealed.reseal()
     click.echo(f"{resealed} records sealed with the first secret")
     if refused:
         raise OperatorError(f"{refused} records are damaged, or sealed with a secret that is not listed")

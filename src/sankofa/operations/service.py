@@ -23,7 +23,7 @@ from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys, presented_key
 from sankofa.access.owner import Owner
 from sankofa.access.records import Cursors, SealedRecords
-from sankofa.access.tiers import AddressCounters, Grant, Quotas, Usage, Visitors, WrongKeys
+from sankofa.access.tiers import Addresses, Grant, Quotas, Usage
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.keyvalue import KeyValue, open_keyvalue
@@ -315,9 +315,8 @@ class Service:
         self.domains = Domains(self._records, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
         self.cursors = Cursors(settings.cursor_secrets())
-        addresses = AddressCounters(self.usagestore, clock, settings.cursor_secrets()[0])
-        self.wrong_keys = WrongKeys(addresses)
-        self.visitors = Visitors(addresses, settings.per_minute_visitor, settings.per_day_visitor)
+        caps = settings.per_minute_visitor, settings.per_day_visitor
+        self.addresses = Addresses(self.usagestore, clock, settings.cursor_secrets()[0], *caps)
         self._proxies = settings.proxy_networks()
         self.edition = EditionManager(self.datastore, follows=only_follows(settings))
         self.answers = AnswerCache(settings.answer_cache_bytes)
@@ -384,7 +383,7 @@ class Service:
         """The error for a request without a valid key. Without any key, it is not counted as a guess."""
         if not any(name in _KEY_HEADERS and value for name, value in scope["headers"]):
             return problem
-        return await self.wrong_keys.answer(self.address_of(scope), problem)
+        return await self.addresses.refusal(self.address_of(scope), problem)
 
     def address_of(self, scope: Mapping[str, Any]) -> str:
         """The client's address: the peer, or behind trusted proxies the last address that is not a proxy."""

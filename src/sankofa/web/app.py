@@ -141,10 +141,10 @@ class WebApp:
             exchange.usage, refusal = await service.quotas.count(grant)
             visit.usage = exchange.usage
         elif grant is not None:
-            visit.usage, refusal = await service.visitors.count(service.address_of(exchange.scope))
+            visit.usage, refusal = await service.addresses.visit(service.address_of(exchange.scope))
         elif visit.given("q"):  # documents are few, possible searches are not
             with suppress(StoreUnavailable):
-                _, refusal = await service.visitors.count(service.address_of(exchange.scope))
+                _, refusal = await service.addresses.visit(service.address_of(exchange.scope))
         if refusal is not None and page.refused:
             raise refusal
 

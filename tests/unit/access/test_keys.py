@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sankofa.access.keys import Keys
 from sankofa.access.records import Cursors, Position, SealedRecords
-from sankofa.access.tiers import BUCKETS, AddressCounters, Grant, Quotas, RateState, Usage, Visitors
+from sankofa.access.tiers import BUCKETS, Addresses, Grant, Quotas, RateState, Usage
 from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import InvalidParameter, OperatorError, RateLimited, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
@@ -149,7 +149,7 @@ def test_a_revocation_survives_a_concurrent_change(command: str) -> None:
         _, old, new = await before.replace(key)
         values.meanwhile = [lambda: before.revoke(record.id)]
         changes = {
-            "reseal": after.reseal,
+            "reseal": after.sealed.reseal,
             "expire": lambda: after.expire(old, new, timedelta(hours=1)),
             "revoke": lambda: after.revoke(key),
         }
@@ -371,8 +371,8 @@ def subscriber(address: str) -> str:
     return parsed.exploded[:19] if isinstance(parsed, IPv6Address) else address
 
 
-def visitors(clock: Clock, store: Counters, secret: bytes = b"secret") -> Visitors:
-    return Visitors(AddressCounters(store, clock, secret), PER_MINUTE, PER_DAY)  # type: ignore[arg-type]
+def visitors(clock: Clock, store: Counters, secret: bytes = b"secret") -> Addresses:
+    return Addresses(store, clock, secret, PER_MINUTE, PER_DAY)  # type: ignore[arg-type]
 
 
 @pytest.mark.rule("WEB-14")
@@ -390,7 +390,7 @@ def test_each_subscriber_gets_its_pages_a_minute_and_a_day_whatever_the_others_d
         minute, day = (subscriber(address), now // 60), (subscriber(address), now // 86_400)
         in_minute[minute] += 1
         in_day[day] += 1
-        state, refusal = wait(counted.count(address))
+        state, refusal = wait(counted.visit(address))
         assert (refusal is None) == (in_minute[minute] <= PER_MINUTE and in_day[day] <= PER_DAY)
         assert f'"minute";r={max(PER_MINUTE - in_minute[minute], 0)};t={60 - now % 60}' in rate_limit_of(
             state
@@ -407,7 +407,7 @@ def test_no_address_makes_a_counter_beyond_the_buckets(
 ) -> None:
     store = Counters()
     for address in addresses:
-        wait(visitors(Clock("2026-03-01"), store, secret).count(str(address)))
+        wait(visitors(Clock("2026-03-01"), store, secret).visit(str(address)))
     names = {name for name, _ in store.counts}
     assert all(0 <= int(name.removeprefix("visitor:")) < BUCKETS for name in names)
     assert not any(str(address) in name for name in names for address in addresses if address.version == 6)
@@ -417,6 +417,6 @@ def test_shared_counters_cannot_be_predicted_without_the_secret() -> None:
     names = set()
     for secret in (b"one", b"two", b"three"):
         store = Counters()
-        wait(visitors(Clock("2026-03-01"), store, secret).count("192.0.2.1"))
+        wait(visitors(Clock("2026-03-01"), store, secret).visit("192.0.2.1"))
         names |= {name for name, _ in store.counts}
     assert len(names) == 3
