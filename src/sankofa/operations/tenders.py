@@ -14,13 +14,16 @@ from sankofa.edition.format.row_blocks import RowOrder
 from sankofa.edition.read.day_view import is_stranger
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.flags import Parties, flags_on, sort_key
-from sankofa.edition.read.tender_filters import TenderFilter, single_rows, tender_key, without_release
 from sankofa.edition.read.tenders import (
+    TenderFilter,
     find_of_all,
     find_of_country,
     process_releases,
+    single_rows,
+    tender_key,
     tenders_of_all,
     tenders_of_country,
+    without_release,
 )
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.catalogue_rows import (

@@ -8,7 +8,7 @@ the names and identifiers that they had.
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Any, Final, cast
 
@@ -45,6 +45,7 @@ _DAYS_KEPT: Final = 16
 """Days whose search results are cached."""
 _ENTITIES_KEPT: Final = 1_024
 _UNREAD: Final = object()
+_NEVER: Final = (FOREVER, False)
 _ROWS_IN_A_BLOCK: Final = 64
 _ISSUED: Final = re.compile(r"DC[0-9A-F]{24}\Z")
 _CROSSWALK: Final = "crosswalk"
@@ -134,7 +135,7 @@ class DayView(Edition):
         self._cached_blocks = whole._cached_blocks
         self._cached_keys = whole._cached_keys
         self._segments = whole._segments
-        self.cached_parts = whole.cached_parts
+        self.parts = whole.parts
         self.caches = {}
         self.first_days = whole.first_days if self.lock is None else whole.first_days_if_locked
         self.first_days_if_locked = whole.first_days_if_locked
@@ -159,7 +160,7 @@ class DayView(Edition):
         the number belongs to none, or to another.
         """
         name = (KNOWN, "", int(self.lock is not None))
-        known: KnownDays | None = self.cached_parts.get(name)
+        known: KnownDays | None = self.parts.get(name)
         if known is None:
             days = array("i", await super().numbers(KNOWN, "days"))
             ids = bytes(await super().raw(KNOWN, "ids") or b"")
@@ -174,7 +175,7 @@ class DayView(Edition):
                     days[number] = min(days[number], day)
             for number in await super().numbers(KNOWN, "from_tenders") if self.lock is not None else ():
                 days[number] = FOREVER
-            self.cache_part(name, known)
+            self.parts.put(name, known)
         return known
 
     async def record_days(self, index: SearchIndex) -> "array[int]":
@@ -182,12 +183,12 @@ class DayView(Edition):
         if index is not MACRO_ITEMS:
             return (await self.known_days()).days
         name = (SERIES_KNOWN, "", 0)
-        days: array[int] | None = self.cached_parts.get(name)
+        days: array[int] | None = self.parts.get(name)
         if days is None:
             entries = await super().numbers(SERIES_KNOWN, "")
             spans = await super().numbers(MACRO_SPANS, "")
             days = array("i", (min(entries[spans[n] : spans[n + 1]]) for n in range(0, len(spans), 2)))
-            self.cache_part(name, days)
+            self.parts.put(name, days)
         return days
 
     async def record_count(self, index: SearchIndex) -> int:
@@ -280,16 +281,12 @@ class DayView(Edition):
             rows.append(_encode(fields))
         return rows
 
-    def select(self, kind: str, key: str, **asked: Any) -> Coroutine[Any, Any, Selection | None]:
+    async def select(self, kind: str, key: str, **asked: Any) -> Selection | None:
         """Like `Edition.select`, with organisations and identifiers as known on the day."""
         if kind in _FILTERED:
-            return self._select_filtered(kind, key, **asked)
-        if kind in _BY_ORGANISATION and ((first := self.first_days.get(key)) is None or first[0] > self.day):
-            return self._select_if_known(kind, key, **asked)
-        return Edition.select(self, kind, key, **asked)
-
-    async def _select_if_known(self, kind: str, key: str, **asked: Any) -> Selection | None:
-        if _ISSUED.match(key) and not await self.knows(key):
+            return await self._select_filtered(kind, key, **asked)
+        is_owned = kind in _BY_ORGANISATION and self.first_days.get(key, _NEVER)[0] > self.day
+        if is_owned and _ISSUED.match(key) and not await self.knows(key):
             return None
         return await super().select(kind, key, **asked)
 
@@ -327,14 +324,11 @@ class DayView(Edition):
         shown = rows[begin:last]
         return Selection(shown, len(shown), truncated=more, following=(0, last) if more else None)
 
-    def blocks(
+    async def blocks(
         self, kind: str, key: str, skip: int, most: int, form: RowForm | None = None
-    ) -> Coroutine[Any, Any, Sequence[Block]]:
+    ) -> Sequence[Block]:
         if kind not in _FILTERED:
-            return super().blocks(kind, key, skip, most, form)
-        return self._filtered_blocks(kind, key, skip, most)
-
-    async def _filtered_blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:
+            return await super().blocks(kind, key, skip, most, form)
         selection = await self.select(kind, key, day=self.day, modes=FREE | PAID)
         if selection is None or not selection.count:
             return ()
@@ -347,12 +341,8 @@ class DayView(Edition):
         """None in a locked view, because they are about the capture."""
         return () if self.lock is not None else await super().columns(row_filter)
 
-    def raw(self, kind: str, key: str) -> Coroutine[Any, Any, bytes | memoryview | None]:
-        if kind == ENTITIES:
-            first = self.first_days.get(key)
-            if first is None or first[1] or self.day < first[0]:
-                return self.entity(key)
-        return Edition.raw(self, kind, key)  # of an organisation: its row never changed
+    async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
+        return await self.entity(key) if kind == ENTITIES else await super().raw(kind, key)
 
     async def holds(self, kind: str, key: str) -> bool:
         if kind == ENTITIES:

@@ -1,5 +1,6 @@
 """The read side of a published edition."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
@@ -112,7 +113,7 @@ class Edition:
         self._cached_blocks: dict[tuple[str, str], Block] = {}
         self._cached_keys: dict[str, tuple[str, ...]] = {}
         self._segments: dict[str, list[str]] = {}
-        self.cached_parts: dict[tuple[str, str, int], Any] = {}
+        self.parts = BoundedCache[tuple[str, str, int], Any](_MOST_PARTS)
         """Values computed from a block, by kind, key and number of the block."""
         self.caches: dict[str, BoundedCache[Any, Any]] = {}
         """Further caches of readers, by name."""
@@ -161,9 +162,8 @@ class Edition:
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index; None if there is no such key."""
-        if (block := self._cached_blocks.get((kind, key))) is not None:
-            return block[1]
-        block = await self.index_block(kind, key)
+        if (block := self._cached_blocks.get((kind, key))) is None:
+            block = await self.index_block(kind, key)
         return None if block is None else block[1]
 
     async def index_block(self, kind: str, key: str) -> Block | None:
@@ -211,7 +211,6 @@ class Edition:
         reader = self._reader if form is None else FormReader(self._reader, form)
         if limit is None and where is None and not skip and not passed:
             return await self._every(reader, RowFilter(kind, key, day, modes, tag))
-
         take = partial(select, day=day, modes=modes, tag=tag)
         if where is not None:
             take = partial(select_where, day=day, modes=modes, tag=tag, where=where)
@@ -315,11 +314,6 @@ class Edition:
             for start, block in zip(starts, blocks, strict=False)
         ]
 
-    def cache_part(self, name: tuple[str, str, int], part: Any) -> None:
-        if len(self.cached_parts) >= _MOST_PARTS:
-            self.cached_parts.clear()
-        self.cached_parts[name] = part
-
     def cache(self, name: str, most: int) -> BoundedCache[Any, Any]:
         """The cache with this name, created with room for `most` entries."""
         if (cache := self.caches.get(name)) is None:
@@ -345,26 +339,22 @@ class Edition:
             self._cached_numbers[kind, key] = numbers
         return numbers
 
-    async def _every(
-        self, reader: EditionReader | BareReader | FormReader, row_filter: RowFilter
-    ) -> Selection | None:
+    async def _every(self, reader: EditionReader | FormReader, row_filter: RowFilter) -> Selection | None:
         """All rows in one read: the most frequent request."""
         kind, key, day, modes, tag = row_filter
         blocks = await reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
             return await self._without_rows(kind, key)
-        origin = None if self.lock is None else (kind, key)
-        if len(blocks) == 1:
-            slices, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
-            return Selection(slices, count, truncated=False, row_filter=row_filter, origin=origin)
-        slices, count = [], 0
-        is_quick = isinstance(reader, EditionReader)
-        yield_points = YieldPoints(_BLOCKS_PER_YIELD if is_quick else _FILTERED_BLOCKS_PER_YIELD)
-        for block in blocks:
-            await yield_points.step()
+        slices: list[RowSlice] = []
+        count = 0
+        per_yield = _BLOCKS_PER_YIELD if isinstance(reader, EditionReader) else _FILTERED_BLOCKS_PER_YIELD
+        for number, block in enumerate(blocks, 1):
             taken_slices, taken = select(block, day, modes, tag, _EVERY_BLOCK)
             slices += taken_slices
             count += taken
+            if number % per_yield == 0:
+                await asyncio.sleep(0)
+        origin = None if self.lock is None else (kind, key)
         return Selection(slices, count, truncated=False, row_filter=row_filter, origin=origin)
 
     async def _without_rows(self, kind: str, key: str) -> Selection | None:
@@ -387,7 +377,7 @@ class Edition:
         self._stored.scrub(most)
 
     def close(self) -> None:
-        self.cached_parts.clear()
+        self.parts.clear()
         self.caches.clear()
         self._cached_numbers.clear()
         self._cached_blocks.clear()

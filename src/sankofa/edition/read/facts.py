@@ -35,7 +35,7 @@ from sankofa.edition.format.row_blocks import (
 from sankofa.edition.format.visibility import ANY_TAG, DayRows, blocks_within
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.row_forms import RowForm
-from sankofa.edition.read.seek import find, last_before
+from sankofa.edition.read.seek import find, first_past, last_before
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import ByteRange
 from sankofa.model.countries import alpha3_of
@@ -273,11 +273,7 @@ async def find_macro(
     blocks = await edition.blocks(FACT_ORDER, key, number, 1)
     visible = visible_ranges(blocks[0][1], day) if blocks else []
 
-    async def is_row_past(row: int) -> bool:
-        return row >= len(visible) or await is_behind_at(visible[row : row + 1])
-
-    passed = 0 if await is_row_past(0) else 1 + await last_before(is_row_past)
-    return number, passed
+    return number, await first_past(len(visible), lambda row: is_behind_at(visible[row : row + 1]))
 
 
 async def macro_facts(

@@ -34,7 +34,7 @@ from sankofa.edition.format.row_blocks import FUNDAMENTALS_ORDER, RowSlice, Sort
 from sankofa.edition.format.visibility import admitted, visible
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.macro import read_one_series
-from sankofa.edition.read.seek import find, last_before
+from sankofa.edition.read.seek import find, first_past
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import IssuerDayRow
 from sankofa.model.days import iso_day, ordinal
@@ -402,8 +402,6 @@ async def find_core_first(edition: Edition, question: StatementRows, behind: Sor
     core_rows = await _core_rows_on(edition, question)
 
     async def is_past(number: int) -> bool:
-        if number >= len(core_rows):
-            return True
         end, of_type = core_rows[number].period
         if (end, PERIOD_TYPES[of_type]) != (period_end, period_type):
             return end < period_end or (end == period_end and PERIOD_TYPES[of_type] > period_type)
@@ -411,7 +409,7 @@ async def find_core_first(edition: Edition, question: StatementRows, behind: Sor
             return core_rows[number].rank > _RANK[line_item]
         return is_behind((await _texts(edition, key, core_rows[number : number + 1]))[0])
 
-    return _CORE, 0 if await is_past(0) else 1 + await last_before(is_past)
+    return _CORE, await first_past(len(core_rows), is_past)
 
 
 async def _core_rows_on(edition: Edition, question: StatementRows) -> list[_CoreRow]:

@@ -32,7 +32,7 @@ from sankofa.edition.format.keys import ISSUERS, listed_under
 from sankofa.edition.format.row_blocks import RowOrder, RowSlice, SortKey
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.row_forms import SingleRows
-from sankofa.edition.read.seek import last_before
+from sankofa.edition.read.seek import first_past
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import ByteRange
 from sankofa.model.rows import REASONS, State
@@ -60,14 +60,12 @@ class IssuerOrder(NamedTuple):
         """The position of the first issuer at or after a sort key."""
 
         async def is_past(position: int) -> bool:
-            if position >= len(self.numbers):
-                return True
             page, own = divmod(self.numbers[position], ISSUERS_ON_A_PAGE)
             ((_, cached),) = await _read_pages(self.edition, [page], 1)
             other = self.key(cached.beginning(own))
             return other > key or (or_at and other == key)
 
-        return 0 if await is_past(0) else 1 + await last_before(is_past)
+        return await first_past(len(self.numbers), is_past)
 
 
 async def issuers_in_order(edition: Edition, day: int) -> IssuerOrder:
@@ -76,10 +74,10 @@ async def issuers_in_order(edition: Edition, day: int) -> IssuerOrder:
     counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
     everybody = range(counted[0] if len(counted) else 0)
     name = (MOVED_ISSUERS, "", 0)
-    moved: list[MovedIssuer] | None = edition.cached_parts.get(name)
+    moved: list[MovedIssuer] | None = edition.parts.get(name)
     if moved is None:
         moved = read_moved(await edition.raw(MOVED_ISSUERS, "") or b"\x90")
-        edition.cache_part(name, moved)
+        edition.parts.put(name, moved)
     if not moved or day >= moved[0].until:  # none moved later
         return IssuerOrder(edition, everybody, {})
     spells = [one for one in moved if one.first <= day < one.until]
@@ -170,10 +168,10 @@ async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[
         blocks = [(await edition.blocks(ISSUERS, "", page, 1))[0] for page in pages]
     read = []
     for page, block in zip(pages, blocks, strict=True):
-        cached: IssuerPage | None = edition.cached_parts.get((ISSUERS, "", page))
+        cached: IssuerPage | None = edition.parts.get((ISSUERS, "", page))
         if cached is None:
             cached = IssuerPage(block)
-            edition.cache_part((ISSUERS, "", page), cached)
+            edition.parts.put((ISSUERS, "", page), cached)
         read.append((block[1], cached))
     return read
 
@@ -269,12 +267,10 @@ async def rank_of(edition: Edition, ranking: Ranking, key: SortKey) -> int:
     is_behind = screen_order(smallest_first=ranking.smallest_first).behind(key)
 
     async def is_past(number: int) -> bool:
-        if number >= len(ranges):
-            return True
         (row,) = await edition.rows_at("metrics", ranges[number : number + 1])
         return is_behind(b"{%b" % bytes(row))
 
-    return 0 if await is_past(0) else 1 + await last_before(is_past)
+    return await first_past(len(ranges), is_past)
 
 
 def screen_order(*, smallest_first: bool) -> RowOrder:

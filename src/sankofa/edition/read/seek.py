@@ -25,13 +25,18 @@ async def last_before(is_past: Callable[[int], Awaitable[bool]]) -> int:
     while not await is_past(low + step):
         low += step
         step *= 2
-    high = low + step
-    while high - low > 1:
+    return low + await first_past(step - 1, lambda number: is_past(low + 1 + number))
+
+
+async def first_past(count: int, is_past: Callable[[int], Awaitable[bool]]) -> int:
+    """The first of `count` numbers that is past a position; `count` if none is."""
+    low, high = 0, count
+    while low < high:
         middle = (low + high) // 2
         if await is_past(middle):
             high = middle
         else:
-            low = middle
+            low = middle + 1
     return low
 
 

@@ -31,7 +31,7 @@ from sankofa.edition.read.day_view import DayView
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.macro import SeriesObservation, column_summaries, read_observations, read_series
 from sankofa.edition.read.search import series_named
-from sankofa.edition.read.seek import find, last_before
+from sankofa.edition.read.seek import find, first_past
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import SeriesCatalogueRow
 from sankofa.model.countries import country_and_subject
@@ -189,15 +189,13 @@ _encode: Final = wire.encode
 
 async def entry_behind(edition: Edition, key: SortKey) -> int:
     """The number of the first catalogue entry after a sort key."""
-    is_behind, count = CATALOGUE_ORDER.behind(key), entry_count(edition)
+    is_behind = CATALOGUE_ORDER.behind(key)
 
     async def is_past(number: int) -> bool:
-        if number >= count:
-            return True
         (row,) = await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
         return is_behind(row)
 
-    return 0 if await is_past(0) else 1 + await last_before(is_past)
+    return await first_past(entry_count(edition), is_past)
 
 
 async def annual_series_entry(edition: Edition, key: str) -> int | None:
