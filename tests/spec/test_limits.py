@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from sankofa.mcp.exchange import LARGEST_BODY
-from sankofa.mcp.surface import _FREE_BYTES
+from sankofa.mcp.surface import _FREE_BYTES, LARGEST_BODY
 from sankofa.operations.service import LARGEST_HEADERS, LONGEST_PATH, LONGEST_QUERY
 from sankofa.web.responses import _LARGEST_FORM
 from tests import publisher as faults

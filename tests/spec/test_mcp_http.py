@@ -5,7 +5,7 @@ import socket
 import httpx
 import pytest
 
-from sankofa.mcp.exchange import LARGEST_BODY
+from sankofa.mcp.surface import LARGEST_BODY
 from tests.every import every
 from tests.patience import PATIENCE
 from tests.spec.mcp_messages import (

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Final
 
-import sankofa.mcp.exchange
+import sankofa.mcp.surface
 import sankofa.rest.request
 import sankofa.web.responses
 import sankofa.web.visit
@@ -19,7 +19,7 @@ from sankofa.settings import Settings
 from tools.reference_pages.markdown import code, default_text, member_row, page, schema_text, table
 
 _SURFACES: Final = {
-    sankofa.mcp.exchange.__name__: "MCP",
+    sankofa.mcp.surface.__name__: "MCP",
     sankofa.rest.request.__name__: "REST",
     sankofa.web.responses.__name__: "pages",
     sankofa.web.visit.__name__: "pages",

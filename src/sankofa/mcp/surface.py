@@ -4,11 +4,15 @@ See contract: MCP-2 to MCP-4.
 """
 
 import logging
-from typing import Final
+from datetime import date
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlsplit
 
+from sankofa.access.domains import Domains, Site
 from sankofa.access.keys import presented_key
+from sankofa.access.tiers import Grant
 from sankofa.edition.read.yield_points import in_thread_if_large
-from sankofa.mcp.exchange import Guard, McpExchange, check_content
 from sankofa.mcp.messages import (
     INVALID_PARAMS,
     CallParams,
@@ -20,11 +24,44 @@ from sankofa.mcp.messages import (
     method_of,
     read_request,
 )
-from sankofa.mcp.tools import Arguments, ToolCalls, instructions
-from sankofa.model.errors import InternalError, MethodNotAllowed, Problem, StoreUnavailable
+from sankofa.mcp.tools import Arguments, Tool, bounded_body, instructions, tools
+from sankofa.model.errors import (
+    BadRequest,
+    InternalError,
+    InvalidParameter,
+    MethodNotAllowed,
+    NotFound,
+    Problem,
+    RateLimited,
+    StoreUnavailable,
+)
 from sankofa.model.limits import limit
-from sankofa.operations.answers import JSON
-from sankofa.operations.service import Receive, Response, Scope, Send, Service, check_request
+from sankofa.operations.answers import (
+    JSON,
+    NO_STORE,
+    PRIVATE,
+    PROBLEM_JSON,
+    RESOURCE_METADATA,
+    CachedAnswer,
+    Headers,
+    problem_body,
+    problem_headers,
+)
+from sankofa.operations.contract import Call
+from sankofa.operations.locked import AT, explained, locked, narrower
+from sankofa.operations.nearest import explained_id
+from sankofa.operations.service import (
+    ContentTooLarge,
+    Exchange,
+    Receive,
+    Response,
+    Scope,
+    Send,
+    Service,
+    check_request,
+    read_body,
+)
+from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.mcp")
 _ALLOW: Final = "POST, OPTIONS"
@@ -35,14 +72,153 @@ _FREE: Final = frozenset(
 _FREE_BYTES: Final = limit("uncounted MCP message", 16 * 1024, "bytes", "it counts as a request")
 
 
+class OriginNotAllowed(Problem):
+    """403: a page of an origin the operator did not allow is calling."""
+
+    status, slug, title = 403, "origin-not-allowed", "Origin not allowed"
+
+
+class NotAcceptable(Problem):
+    """406: MCP answers in JSON, which the client does not accept."""
+
+    status, slug, title = 406, "not-acceptable", "Not acceptable"
+
+
+class MisdirectedRequest(Problem):
+    """421: the request names a host that this server does not answer to."""
+
+    status, slug, title = 421, "misdirected-request", "Misdirected request"
+
+
+_ACCEPTED: Final = ("*/*", "application/*", "application/json")
+
+
+def check_content(headers: Headers) -> None:
+    """Raises BadRequest or NotAcceptable unless the client sends and accepts JSON."""
+    fields = dict(headers)
+    if not fields.get(b"content-type", b"").lower().startswith(b"application/json"):
+        raise BadRequest("Invalid Content-Type header")
+    if not _accepts_json(fields.get(b"accept", b"")):
+        raise NotAcceptable("Accept application/json.")
+
+
+@lru_cache(maxsize=64)
+def _accepts_json(accept: bytes) -> bool:
+    kinds = accept.decode("latin-1").lower().split(",")
+    return any(kind.partition(";")[0].strip() in _ACCEPTED for kind in kinds)
+
+
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+_ANY = "*"
+
+
+class Guard:
+    """The allowed hosts and origins. A host without a port means every port."""
+
+    def __init__(self, settings: Settings, domains: Domains) -> None:
+        self._domains = domains
+        allowed = _listed(settings.mcp_allowed_hosts)
+        own_hosts = (_host_of(url) for url in (settings.base_url, settings.public_mcp_url))
+        self._hosts = frozenset((*_LOCAL, *own_hosts, *(name.removesuffix(":*") for name in allowed)))
+        named = (origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
+        self._origins = frozenset(named) | settings.cors_allowed()
+
+    async def check(self, host: bytes, headers: Headers) -> Site:
+        """The site of the request. Raises MisdirectedRequest or OriginNotAllowed.
+
+        A customer's domain is a name of this server, and its own pages may ask. No Origin means no browser.
+        """
+        site = await self._domains.site(host)
+        if site.keys is None and _ANY not in self._hosts and not self._is_own_host(host.decode("latin-1")):
+            raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")
+        for origin in (value.decode("latin-1").lower() for name, value in headers if name == b"origin"):
+            if _ANY in self._origins or origin in self._origins:
+                continue
+            if origin == site.base_url:
+                continue
+            scheme, _, authority = origin.partition("://")
+            if scheme not in ("http", "https") or not self._is_own_host(authority):
+                raise OriginNotAllowed("MCP does not answer to that Origin; see SANKOFA_MCP_ALLOWED_ORIGINS.")
+        return site
+
+    def _is_own_host(self, authority: str) -> bool:
+        return authority in self._hosts or _without_port(authority) in self._hosts
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip().lower() for part in text.split(",") if part.strip()]
+
+
+def _host_of(url: str) -> str:
+    return _without_port(urlsplit(url).netloc.rpartition("@")[2].lower())
+
+
+def _without_port(authority: str) -> str:
+    host, colon, port = authority.rpartition(":")
+    return host if colon and port.isdigit() else authority
+
+
+LARGEST_BODY: Final = limit("MCP message", 512 * 1024, "bytes", "413")
+_BODY_SECONDS: Final = limit("time for the body of an MCP message", 10.0, "seconds", "408")
+
+
+class McpExchange(Exchange):
+    """One HTTP request to the MCP endpoint and its answer."""
+
+    grant: Grant
+
+    def __init__(self, service: Service, scope: Scope) -> None:
+        super().__init__(service, scope, "mcp")
+        self.method: str = scope["method"]
+        self.at: date | None = scope.get(AT)
+        """The day that the address is locked to."""
+        self.path = scope["path"] if self.at is None else f"/at/{self.at}{scope['path']}"
+        self.base_url = self.mcp_url = service.settings.base_url
+        self.over_quota: RateLimited | None = None
+        self.tool_headers: Headers = []
+        self.body_read = False
+
+    async def read(self, receive: Receive) -> bytes:
+        """The whole body; not read if its announced length is too large. Raises Problem."""
+        headers = self.scope["headers"]
+        announced = next((value for name, value in headers if name == b"content-length"), b"0")
+        if not announced.isdigit() or len(announced) > 18 or int(announced) > LARGEST_BODY:
+            raise ContentTooLarge(LARGEST_BODY)
+        body = await read_body(receive, LARGEST_BODY, _BODY_SECONDS)
+        self.body_read = True
+        return body
+
+    async def count(self) -> None:
+        """Charge the call to the key, once. Raises StoreUnavailable."""
+        if self.usage is None:
+            self.usage, self.over_quota = await self.service.quotas.count(self.grant)
+
+    def fail(self, problem: Problem, instance: str | None) -> str:
+        """The problem as the text of a tool error, with its header fields."""
+        self.tool_headers = problem_headers(problem)
+        self.problem = problem.slug
+        return problem_body(problem, self.base_url, instance or self.path, self.request_id).decode()
+
+    def refuse(self, problem: Problem) -> Response:
+        """A problem as an HTTP answer instead of a tool result."""
+        self.problem = problem.slug
+        body = problem_body(problem, self.base_url, self.path, self.request_id)
+        metadata = f"{self.mcp_url}{RESOURCE_METADATA}{self.path}"
+        return self.reply(problem.status, [PROBLEM_JSON, *problem_headers(problem, metadata)], body)
+
+    def reply(self, status: int, headers: Headers, body: bytes = b"") -> Response:
+        counted = [NO_STORE] if self.usage is None else [PRIVATE, *self.usage.headers]
+        return Response(status, [*headers, *counted], body)
+
+
 class McpSurface:
     """An ASGI application for one path."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._guard = Guard(service.settings, service.domains)
-        self._calls = ToolCalls(service)
-        described = [tool.described() for tool in self._calls.tools.values()]
+        self._tools = tools()
+        described = [tool.described() for tool in self._tools.values()]
         self._server = McpServer(instructions(service.settings), described)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,14 +278,14 @@ class McpSurface:
     async def _call(self, exchange: McpExchange, request: McpRequest) -> bytes:
         """The answer to a call of a tool. Raises ProtocolError, or StoreUnavailable for a 503 over HTTP."""
         params = request.read(CallParams)
-        tool = self._calls.tools.get(params.name)
+        tool = self._tools.get(params.name)
         if tool is None:
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {params.name}")
         exchange.operation = f"mcp:{params.name}"
         arguments: Arguments = params.arguments or {}
         instance = None
         try:
-            body = await self._calls.perform(exchange, tool, arguments)
+            body = await self._performed(exchange, tool, arguments)
         except StoreUnavailable:
             raise
         except Problem as failure:
@@ -122,3 +298,40 @@ class McpSurface:
         # As text only: clients check structuredContent against outputSchema even on an error.
         text = exchange.fail(problem, instance)
         return request.result(content=[{"text": text, "type": "text"}], isError=True)
+
+    async def _performed(self, exchange: McpExchange, tool: Tool, arguments: Arguments) -> bytes:
+        """The REST body for the same call, as far as it fits. Raises Problem."""
+        service = self._service
+        if exchange.over_quota is not None:
+            raise exchange.over_quota
+        operation, now = tool.operation, service.clock()
+        lock = narrower(exchange.at, exchange.grant, now)
+        today = lock or now.date()
+        try:
+            read: dict[str, Any] = tool.read(arguments, today, exchange.grant)
+        except (InvalidParameter, NotFound) as problem:
+            refusal = await explained_id(service, exchange.grant, operation, problem, arguments, lock)
+            raise explained(refusal, lock) from None
+        call = Call(
+            locked(service.edition.get(), lock),
+            exchange.grant,
+            today,
+            service.cursors,
+            service.edition.for_cursor,
+            exchange.base_url,
+            usage=exchange.usage,
+        )
+        budget = service.settings.mcp_answer_bytes
+        grant = call.grant
+        limits = grant.sample, grant.row_cap, budget
+        question = operation.name, call.edition.id, today, *limits, call.base_url, *read.values()
+        is_cacheable = not operation.live and read.get("cursor") is None
+        if is_cacheable and (known := service.answers.get(question)) is not None:
+            return known.body
+        try:
+            body = await bounded_body(operation, call, read, budget)
+        except InvalidParameter as problem:
+            raise tool.translated(problem) from None
+        if is_cacheable:
+            service.answers.offer(question, CachedAnswer([], body))
+        return body

@@ -17,17 +17,14 @@ from msgspec.structs import replace
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Selection
-from sankofa.mcp.exchange import McpExchange
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import InvalidParameter
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
 from sankofa.model.text import toml_table
-from sankofa.operations.answers import CachedAnswer, envelope
+from sankofa.operations.answers import envelope
 from sankofa.operations.contract import NO_ROWS, Answer, Call, Operation, Parameter, operations, printable
-from sankofa.operations.locked import explained, locked, narrower, perform
-from sankofa.operations.nearest import explained_id
+from sankofa.operations.locked import perform
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.service import Service
 from sankofa.settings import Settings
 
 _KEYWORDS: Final = ("type", "enum", "format", "minimum")
@@ -248,13 +245,6 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
     return await _cut(operation, call, {**arguments, "limit": rows}, answer, budget)
 
 
-def call_name(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> tuple[object, ...]:
-    """Everything that the answer to a call depends on."""
-    grant = call.grant
-    own = (operation.name, call.edition.id, call.today, grant.sample, grant.row_cap, budget, call.base_url)
-    return (*own, *arguments.values())
-
-
 def _at_most(operation: Operation, requested: int | None, most: int) -> int | None:
     """The `limit` to ask with: at most the rows that can fit."""
     if requested is None:
@@ -336,46 +326,3 @@ def _hint(operation: Operation, call: Call, budget: int, *, usable: bool = True)
 def _body(operation: Operation, call: Call, answer: Answer, hint: str) -> bytes:
     hinted = replace(answer, members={**answer.members, "hint": hint})
     return envelope(hinted, call.edition, operation)
-
-
-class ToolCalls:
-    """Performs calls of the tools against the current edition."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self.tools = tools()
-
-    async def perform(self, exchange: McpExchange, tool: Tool, arguments: Arguments) -> bytes:
-        """The REST body for the same call, as far as it fits. Raises Problem."""
-        service = self._service
-        if exchange.over_quota is not None:
-            raise exchange.over_quota
-        operation, now = tool.operation, service.clock()
-        lock = narrower(exchange.at, exchange.grant, now)
-        today = lock or now.date()
-        try:
-            read: dict[str, Any] = tool.read(arguments, today, exchange.grant)
-        except (InvalidParameter, NotFound) as problem:
-            refusal = await explained_id(service, exchange.grant, operation, problem, arguments, lock)
-            raise explained(refusal, lock) from None
-        call = Call(
-            locked(service.edition.get(), lock),
-            exchange.grant,
-            today,
-            service.cursors,
-            service.edition.for_cursor,
-            exchange.base_url,
-            usage=exchange.usage,
-        )
-        budget = service.settings.mcp_answer_bytes
-        question = call_name(operation, call, read, budget)
-        is_cacheable = not operation.live and read.get("cursor") is None
-        if is_cacheable and (known := service.answers.get(question)) is not None:
-            return known.body
-        try:
-            body = await bounded_body(operation, call, read, budget)
-        except InvalidParameter as problem:
-            raise tool.translated(problem) from None
-        if is_cacheable:
-            service.answers.offer(question, CachedAnswer([], body))
-        return body

@@ -20,8 +20,14 @@ from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES,
 from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.proofs import LOCKED, file_proof
 from sankofa.operations.service import Exchange, Head, Response, Service
-from sankofa.rest.request import authenticate, read_query, requested_edition
-from sankofa.rest.response import VARY, VARY_BY_AUTHORIZATION, VARY_BY_EDITION
+from sankofa.rest.request import (
+    VARY,
+    VARY_BY_AUTHORIZATION,
+    VARY_BY_EDITION,
+    authenticate,
+    read_query,
+    requested_edition,
+)
 
 _RANGE: Final = re.compile(r"[ \t]*bytes[ \t]*=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
 

@@ -28,11 +28,11 @@ from sankofa.operations.service import (
     UriTooLong,
 )
 from sankofa.rest.formats import ARROW, CSV, XLSX
-from sankofa.rest.response import DEPRECATIONS
+from sankofa.rest.request import DEPRECATIONS
 from sankofa.settings import Settings
 
 _PARTS: Final = toml_table("sankofa.rest", "openapi")
-"""Parts of OpenAPI that no operation declares: header fields, refusals, other paths and schemas."""
+"""Parts of OpenAPI that no operation declares: keys, header fields, refusals, other paths and schemas."""
 _REFUSALS: Final[dict[str, JsonSchema]] = {"304": {"name": "NotModified"}, **_PARTS["refusals"]}
 _HEADERS: Final[dict[str, JsonSchema]] = {
     name: {
@@ -67,35 +67,18 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
     format_headers = {name: one for operation in described for name, one in _format_fields(operation).items()}
     tags = {_tag(operation): f"Endpoints under /v1/{_tag(operation)}." for operation in described}
     tags[_SERVICE] = "The state of the service, and this description. No key is needed."
+    info = _PARTS["info"]
+    contact = {**info["contact"], "url": base_url}
     statuses = {status for path in paths.values() for status in path["get"]["responses"]}
     return {
         "openapi": "3.1.0",
-        "info": {
-            "title": "Sankofa",
-            "version": API_VERSION.decode(),
-            "summary": "Point-in-time data for African and emerging markets.",
-            "description": _ABOUT,
-            "contact": {"name": "Sankofa", "url": base_url, "email": "api@sankofa.example"},
-            "license": {"name": "As named on each row", "url": "https://sankofa.example/licence"},
-        },
+        "info": {**info, "version": API_VERSION.decode(), "description": _ABOUT, "contact": contact},
         "servers": [{"url": base_url, "description": "The only environment."}],
         "security": [{"ApiKey": []}, {"Bearer": []}],
         "tags": [{"name": name, "description": tags[name]} for name in sorted(tags)],
         "paths": dict(sorted(paths.items())),
         "components": {
-            "securitySchemes": {
-                "ApiKey": {
-                    "type": "apiKey",
-                    "in": "header",
-                    "name": "X-API-Key",
-                    "description": "The same key opens the REST API and the MCP server.",
-                },
-                "Bearer": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "The same key, for clients that support only this header. Both: 401.",
-                },
-            },
+            "securitySchemes": _PARTS["securitySchemes"],
             "headers": _header_components(statuses) | format_headers,
             "responses": _response_components(settings, statuses),
             "schemas": dict(sorted(_schemas(described).items())),

@@ -1,16 +1,20 @@
-"""Strict reading of a request: header fields, path, query, and the edition it names."""
+"""Strict reading of a request: header fields, path, query, and the edition it names; and the header fields of
+its answer: entity tags, links and deprecations."""
 
-from collections.abc import Mapping
-from datetime import date, datetime
+import hashlib
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from datetime import UTC, date, datetime, time
+from email.utils import format_datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
 from sankofa.access.keys import presented_key
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition
-from sankofa.model.errors import Absence, Gone, InvalidParameter, NotFound
+from sankofa.model.errors import Absence, Gone, InvalidParameter, NotFound, SettingsError
 from sankofa.operations.contract import (
     EDITION,
     KNOWN_BY,
@@ -22,7 +26,7 @@ from sankofa.operations.contract import (
 )
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.service import Exchange, Head, Service
+from sankofa.operations.service import Exchange, Head, Response, Service
 from sankofa.rest.formats import ResponseFormat
 
 
@@ -164,3 +168,95 @@ def _empty(schema: JsonSchema, call: Call) -> object:
         return schema["enum"][0]
     empty: dict[str, object] = {"array": [], "object": {}, "integer": 0, "number": 0, "boolean": False}
     return str(call.today) if schema.get("format") == "date" else empty.get(types, "")
+
+
+VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
+VARY_BY_EDITION = (b"vary", b"X-Edition")
+"""Added to `Vary` if that field chose the edition."""
+VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
+"""Added to `Vary` if that field carries the key."""
+
+PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
+"""Computes an answer from the header fields and the query."""
+
+
+class OpenPage(NamedTuple):
+    """A path that needs no key, and the function that answers it."""
+
+    answer: PageAnswer
+
+
+def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:
+    """A digest of everything that decides the bytes: edition, query, the key's rights and today's date."""
+    request = f"{path} {grant.sample} {grant.row_cap} {today.toordinal()} ".encode() + query
+    return f"{edition_id}-{hashlib.blake2b(request, digest_size=9).hexdigest()}"
+
+
+def next_link(
+    base_url: str, path: str, query: bytes, edition_id: str | None, cursor: str
+) -> tuple[bytes, bytes]:
+    """The header that names the next page: this request with its cursor, and with the edition it named."""
+    given = read_query(query) | ({} if edition_id is None else {"edition": edition_id}) | {"cursor": cursor}
+    # A cursor needs no quoting, and caching would not help: each is unique.
+    pairs = [f"{name}={text if name == 'cursor' else _quoted(text)}" for name, text in given.items()]
+    question = "&".join(pairs)
+    return b"link", f'<{base_url}{path}?{question}>; rel="next"'.encode()
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+NOTICE_DAYS = 180
+
+
+class Deprecation(NamedTuple):
+    """An endpoint's day of deprecation, day of removal and successor."""
+
+    since: date
+    sunset: date
+    successor: str
+
+
+DEPRECATIONS: Mapping[str, Deprecation] = {}
+"""By path of the operation, e.g. `/v1/macro`."""
+
+
+def deprecation_headers(
+    table: Mapping[str, Deprecation], known: Collection[str]
+) -> dict[str, list[tuple[bytes, bytes]]]:
+    """The header fields of each deprecated endpoint.
+
+    Raises SettingsError for too short a notice, or an unknown path.
+    """
+    headers = {}
+    for path, (since, sunset, successor) in table.items():
+        if path not in known:
+            raise SettingsError(f"deprecation of {path}: no endpoint has that path")
+        if (sunset - since).days < NOTICE_DAYS:
+            raise SettingsError(f"deprecation of {path}: {NOTICE_DAYS} days' notice is promised")
+        if not successor:
+            raise SettingsError(f"deprecation of {path}: it names no successor")
+        at = _midnight(sunset)
+        headers[path] = [
+            (b"deprecation", f"@{int(_midnight(since).timestamp())}".encode()),
+            (b"sunset", format_datetime(at, usegmt=True).encode()),
+            (b"link", f'<{successor}>; rel="successor-version"'.encode()),
+        ]
+    return headers
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def same_edition(edition: Edition) -> Callable[[str], Awaitable[Edition]]:
+    """Raises InvalidParameter (400) if the cursor belongs to another edition than the request names."""
+
+    async def open_for_cursor(requested: str) -> Edition:
+        if requested != edition.id:
+            raise InvalidParameter("cursor", "of another edition than the one asked for")
+        return edition
+
+    return open_for_cursor

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from sankofa.edition.read.edition import Notice
-from sankofa.mcp import exchange, tools
+from sankofa.mcp import surface
 from sankofa.mcp.surface import McpSurface
 from sankofa.mcp.tools import Tool
 from sankofa.model.rows import EntityRow
@@ -55,7 +55,7 @@ async def connected(
     home: Path, operation: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Client, httpx2.AsyncClient]]:
     """An SDK client on the surface in this process, with one tool."""
-    monkeypatch.setattr(tools, "tools", lambda: {"search_things": Tool(operation, "search_things")})
+    monkeypatch.setattr(surface, "tools", lambda: {"search_things": Tool(operation, "search_things")})
     service = Service(Settings(home=home))
     monkeypatch.setattr(service.edition, "get", FakeEdition)
     agents = McpSurface(service)
@@ -88,7 +88,7 @@ async def test_a_defect_is_a_500_with_details_only_in_the_log(tmp_path, search, 
 
 @pytest.mark.limit("time for the body of an MCP message")
 async def test_a_body_that_dribbles_is_cut_off_with_408(tmp_path, search, monkeypatch):
-    monkeypatch.setattr(exchange, "_BODY_SECONDS", 0.05)
+    monkeypatch.setattr(surface, "_BODY_SECONDS", 0.05)
     async with connected(tmp_path, search, monkeypatch) as (_, http):
         sent = await ask(http._transport.app, asgi_scope(), wait=True)  # type: ignore[attr-defined]
     assert sent[0]["status"] == 408

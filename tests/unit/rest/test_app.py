@@ -20,7 +20,7 @@ from sankofa.operations.service import ContentTooLarge, Response, Service, read_
 from sankofa.rest import app as rest_app
 from sankofa.rest.app import RestApp
 from sankofa.rest.pages import open_pages, problems
-from sankofa.rest.response import Deprecation
+from sankofa.rest.request import Deprecation
 from sankofa.settings import Settings
 
 PATH = "/v1/imagined/{service_id}"
