@@ -92,7 +92,7 @@ def canonical_rows(rows: bytes) -> list[bytes]:
             if len(flat) == rows.count(b"{") and all(map(str.isascii, names)):
                 return [_encode(row) for row in flat]
     if _is_unusual(rows):
-        return [_exact(row) for row in msgspec.json.decode(b"[%b]" % rows, type=list[dict[str, msgspec.Raw]])]
+        return [_exact(row, _LATER) for row in split_rows(rows)]
     canonical = []
     for row in _read_rows(b"[%b]" % rows):
         for name in _LATER:
@@ -116,25 +116,14 @@ def _flat_rows(names: tuple[str, ...]) -> Callable[[bytes], list[Any]]:
     return msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
 
 
-def _exact(row: dict[str, msgspec.Raw]) -> bytes:
-    """As above, strictly: names in UTF-16 order, and a whole number written `-0`."""
-    return b"{%b}" % b",".join(
-        b"%b:%b" % (_encode(name), _exact_value(bytes(row[name])))
-        for name in sorted(row, key=lambda name: name.encode("utf-16-be"))
-        if name not in _LATER
-    )
-
-
-def _exact_value(value: bytes) -> bytes:
+def _exact(value: bytes, left_out: Sequence[str] = ()) -> bytes:
+    """A value in the form above, strictly: names in UTF-16 order, and a whole number written `-0`."""
     if value.startswith(b"{"):
-        members = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
-        names = sorted(members, key=lambda name: name.encode("utf-16-be"))
-        return b"{%b}" % b",".join(
-            b"%b:%b" % (_encode(name), _exact_value(bytes(members[name]))) for name in names
-        )
+        members = _names.decode(value)
+        names = sorted(members.keys() - {*left_out}, key=lambda name: name.encode("utf-16-be"))
+        return b"{%b}" % b",".join(b"%b:%b" % (_encode(name), _exact(bytes(members[name]))) for name in names)
     if value.startswith(b"["):
-        items = msgspec.json.decode(value, type=list[msgspec.Raw])
-        return b"[%b]" % b",".join(_exact_value(bytes(item)) for item in items)
+        return b"[%b]" % b",".join(map(_exact, split_rows(value[1:-1])))
     return _encode(msgspec.json.decode(value)) if value.startswith(b'"') else value
 
 
@@ -287,8 +276,6 @@ _POSITIONS: Final = 2 * 64 * _GROUP
 _STEPS_PER_YIELD: Final = 256
 _STEPS_OF_A_GROUP: Final = 32
 """To find a row is a step; to hash a group of them takes as long as 32."""
-_SEPARATORS: Final = ("|", ",", ":")
-"""Separator of a key's parts if the key is not a JSON list."""
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?=T)")
 
 
@@ -384,43 +371,31 @@ def _with_ref(tree: RowTree, record_ref: str, first: int, end: int) -> Iterator[
 
 
 async def _key_at(edition: Edition, feed: Feed, tree: RowTree, index: int) -> str:
-    key, passed = tree.starts[index // tree.width]
-    rows_left = passed + index % tree.width
-    async for following in _from(edition, feed, key):
-        key = following
+    first, passed = tree.starts[index // tree.width]
+    rows_left = passed + index % tree.width - len(await rows_of_key(feed, edition, first))
+    if rows_left < 0:
+        return first
+    async for key, _ in keys_of(feed, edition, first):
         rows_left -= len(await rows_of_key(feed, edition, key))
         if rows_left < 0:
-            break
-    return key
-
-
-async def _from(edition: Edition, feed: Feed, key: str) -> AsyncIterator[str]:
-    yield key
-    async for following, _ in keys_of(feed, edition, key):
-        yield following
+            return key
+    raise RowNotHashed(f"the hashes of the rows of edition {edition.id} do not belong to its rows")
 
 
 async def row_by_key(edition: Edition, feed: Feed, text: str) -> bytes | None:
     """The row with a key of /v1/changes, as served; None if there is none.
 
-    The key is the JSON list, or its parts with a separator between them.
+    The key is the JSON list, or its parts joined by `|`.
     """
+    parts: list[str] | None = None
     if text.startswith("["):
         try:
             parts = msgspec.json.decode(text, type=list[str])
         except msgspec.DecodeError:
             return None
-        return await _row(edition, feed, parts[0], text, parts) if parts else None
-    for separator in _SEPARATORS:
-        is_macro = feed.dataset.startswith("macro")
-        key = text.rpartition(separator)[0] if is_macro else text.partition(separator)[0]
-        if (row := await _row(edition, feed, key, text, separator)) is not None:
-            return row
-    return None
-
-
-async def _row(edition: Edition, feed: Feed, key: str, text: str, written: str | list[str]) -> bytes | None:
-    """The row of a key in this spelling: a list, or parts joined by a separator."""
+        key = parts[0] if parts else ""
+    else:
+        key = text.rpartition("|")[0] if feed.dataset.startswith("macro") else text.partition("|")[0]
     if (feed.aliases and key.startswith(feed.aliases)) or not await edition.holds(feed.kind, key):
         return None
     part = 0
@@ -430,8 +405,7 @@ async def _row(edition: Edition, feed: Feed, key: str, text: str, written: str |
         except (IndexError, ValueError):
             return None
     for name, row in (await _rows(edition, feed, key, part)).items():
-        own = [key, *name]
-        if own == written or (isinstance(written, str) and written.join(own) == text):
+        if [key, *name] == parts or "|".join((key, *name)) == text:
             return bytes(row)
     return None
 
