@@ -55,10 +55,6 @@ class Scoring:
         self.worth = {word: math.log(1 + records / meant.fewest) for word, meant in asked.items()}
         self.whole = sum(self.worth.values())
         self._unasked = unasked_weight * (self.whole / len(self.worth))
-        self._candidates = -1
-        """Number of candidates; -1 before they are collected."""
-        self._looked_up: dict[Meaning, tuple[int, dict[int, ClosestMeaning]]] = {}
-        """For a long list, the number of candidates at look-up, and the candidates found."""
 
     @cached_property
     def closenesses(self) -> dict[str, dict[str, float]]:
@@ -73,7 +69,7 @@ class Scoring:
         """The scores of records whose word counts are indexed, without reading a record."""
         if not all(meant.counted for meant in self.asked.values()):
             return {}
-        closest_meanings = [self._closest(meant) for meant in self.asked.values()]
+        closest_meanings = [meant.closest for meant in self.asked.values()]
         scores: dict[int, float] = {}
         known: dict[tuple[ClosestMeaning | None, ...], float] = {}
         for number in numbers:
@@ -117,7 +113,6 @@ class Scoring:
                 if left <= 0:
                     left = _POSTINGS_READ
                     await asyncio.sleep(0)
-        self._candidates = len(weights)
         return weights, passed_over
 
     def _add(self, weights: dict[int, float], meaning: Meaning, gain: float, only_adds: bool) -> bool:
@@ -136,20 +131,9 @@ class Scoring:
             for number in weights.keys() & held:
                 weights[number] += gain
         else:
-            counts = meaning.postings.counts_among(weights)
-            for number in counts:
+            for number in meaning.postings.among(weights):
                 weights[number] += gain
-            closest = {n: (meaning.word, meaning.closeness, count) for n, count in counts.items() if count}
-            self._looked_up[meaning] = len(weights), closest
         return True
-
-    def _closest(self, meant: Meanings) -> Callable[[int], ClosestMeaning | None]:
-        """`Meanings.closest`, without a second lookup in a single long list."""
-        if len(meant.words) == 1:
-            among, closest = self._looked_up.get(meant.words[0], (0, {}))
-            if among == self._candidates:  # no candidate was added since
-                return closest.get
-        return meant.closest
 
     def best_first(self, weights: dict[int, float]) -> list[int]:
         """The candidates that may be hits, best match first, then by number."""
@@ -173,6 +157,8 @@ _UNASKED: Final = {ORGANISATIONS: 0.35, MACRO_ITEMS: 0.04}
 _COMPARED: Final = 200
 """Number of codes that a misspelt code is compared with."""
 ORGANISATION: Final = "organisation"
+_QUERIES_KEPT: Final = 8
+"""Recent queries whose words are known: why nothing was found depends on the same words."""
 _NAMES_KEPT: Final = 16_384
 """Names of recent hits, about 5 MB."""
 _decode = msgspec.json.Decoder(SearchRecord).decode
@@ -216,16 +202,11 @@ class NameQuery:
         if not self.records:
             return {}
         if self._known is None:
-            known: dict[str, Meanings] = {}
-            query = await self._joined()
-            for at, word in enumerate(query):
-                known[word] = await known_meanings(edition, index, word, scope, at == len(query) - 1)
-                if not known[word].words and (parts := await self._parts(word)):
-                    del known[word]
-                    known |= {
-                        part: await known_meanings(edition, index, part, scope, False) for part in parts
-                    }
-            self._known = known
+            recent = edition.cache("words of queries", _QUERIES_KEPT)
+            name = index.words, scope, *self._words
+            self._known = recent.get(name) or await self._read_known()
+            if not isinstance(edition, DayView):  # there its lists are copies
+                recent.put(name, self._known)
         if not (forgiving or any(known.words for known in self._known.values())):
             return {}
         self._meanings = {
@@ -233,6 +214,17 @@ class NameQuery:
             for word, known in self._known.items()
         }
         return self._meanings
+
+    async def _read_known(self) -> dict[str, Meanings]:
+        edition, index, scope = self._edition, self._index, self._scope
+        known: dict[str, Meanings] = {}
+        query = await self._joined()
+        for at, word in enumerate(query):
+            known[word] = await known_meanings(edition, index, word, scope, at == len(query) - 1)
+            if not known[word].words and (parts := await self._parts(word)):
+                del known[word]
+                known |= {part: await known_meanings(edition, index, part, scope, False) for part in parts}
+        return known
 
     async def _joined(self) -> list[str]:
         """The words of the query, `anglo gold` as `anglogold` if a name has that and none has both words."""
@@ -262,7 +254,7 @@ class NameQuery:
         rarest, *others = sorted(lists, key=lambda one: len(one.numbers))
         numbers: Iterable[int] = rarest.numbers[:_POSTINGS_READ]
         for other in others:
-            numbers = other.counts_among(numbers)
+            numbers = other.among(numbers)
         return any(True for _ in numbers)
 
     async def is_known(self, *, forgiving: bool) -> bool:

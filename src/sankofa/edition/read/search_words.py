@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from heapq import merge
 from itertools import zip_longest
 from operator import itemgetter
@@ -57,15 +57,13 @@ class Postings:
         at = bisect_left(numbers, number)
         return self.word_counts[at] if at < len(numbers) and numbers[at] == number else 0
 
-    def counts_among(self, numbers: Iterable[int]) -> dict[int, int]:
-        """The word counts of the given records that have the word."""
-        held, size, word_counts = self.numbers, len(self.numbers), self.word_counts
-        counts = {}
+    def among(self, numbers: Iterable[int]) -> Iterator[int]:
+        """The given records that have the word."""
+        held, size = self.numbers, len(self.numbers)
         for number in numbers:
             at = bisect_left(held, number)
             if at < size and held[at] == number:
-                counts[number] = word_counts[at] if word_counts else 0
-        return counts
+                yield number
 
 
 NO_RECORDS: Final = Postings(memoryview(b"").cast("I"), b"", mapped=True)
@@ -151,16 +149,12 @@ def _cached(read: _Read) -> _ReadCached:
 
 async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Postings:
     """The records with a word, a code, or a word in a country."""
-    postings = await _stored_postings(edition, index, key)
-    return await _known_postings(edition, index, key, postings) if isinstance(edition, DayView) else postings
-
-
-async def _stored_postings(edition: Edition, index: SearchIndex, key: str) -> Postings:
     block = await edition.index_block(index.words, key)
-    if block is None:
-        return NO_RECORDS
-    counts, numbers = block
-    return Postings(memoryview(numbers).cast("I"), counts, mapped=isinstance(numbers, memoryview))
+    postings = NO_RECORDS
+    if block is not None:
+        counts, numbers = block
+        postings = Postings(memoryview(numbers).cast("I"), counts, mapped=isinstance(numbers, memoryview))
+    return await _known_postings(edition, index, key, postings) if isinstance(edition, DayView) else postings
 
 
 async def _known_postings(edition: DayView, index: SearchIndex, key: str, postings: Postings) -> Postings:
@@ -172,8 +166,8 @@ async def _known_postings(edition: DayView, index: SearchIndex, key: str, postin
         postings.numbers, postings.word_counts[: len(postings.numbers)], fillvalue=0
     )
     if country and renamed:
-        left = await _stored_postings(edition, index, f"{former_scope(country)}|{word}")
-        stored = merge(stored, ((number, 0) for number in left.numbers)) if left.numbers else stored
+        left = await edition.raw(index.words, f"{former_scope(country)}|{word}") or b""
+        stored = merge(stored, ((number, 0) for number in memoryview(left).cast("I")))
     numbers, counts = array("I"), bytearray()
     for number, count in stored:
         if days[number] > day:
