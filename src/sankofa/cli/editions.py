@@ -25,8 +25,7 @@ from sankofa.edition.format.keys import (
     may_hold,
     may_name_a_person,
 )
-from sankofa.edition.read.changes import FEEDS, Feed
-from sankofa.edition.read.diff import COUNTED, diff
+from sankofa.edition.read.changes import COUNTED, FEEDS, Feed, diff
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.edition_manager import open_edition
 from sankofa.edition.read.row_proofs import RowTree, decode_row_trees, hashed, hashing, row_tree, state_of

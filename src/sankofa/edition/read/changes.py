@@ -3,10 +3,13 @@
 Both editions are read in the order of their keys. Keys with the same digest in both are skipped. For other
 keys the rows are compared by the fields that identify them. Only current rows count: every vintage of a
 reported fact, the latest of a macro value, current mappings.
+
+`diff` counts the changes of each dataset, for the command line.
 """
 
 import asyncio
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import cache, partial
 from itertools import islice
@@ -14,7 +17,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, TENDERS_PER_BLOCK, key_list
+from sankofa.edition.format.keys import (
+    MACRO_ANNUAL,
+    MACRO_SERIES,
+    TENDERS_PER_BLOCK,
+    key_list,
+    panel_kind,
+    party_key,
+)
 from sankofa.edition.format.macro import DayRange
 from sankofa.edition.format.row_blocks import CROSSWALK_ORDER, FUNDAMENTALS_ORDER, RowOrder, RowSlice
 from sankofa.edition.format.visibility import DayRows
@@ -22,7 +32,7 @@ from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.macro import read_one_series
 from sankofa.edition.read.yield_points import in_thread_if_large
 from sankofa.model.days import FOREVER
-from sankofa.model.rows import decoder_of
+from sankofa.model.rows import decoder_of, is_widest, panel_key
 
 ADDED: Final = "added"
 CHANGED: Final = "changed"
@@ -68,15 +78,12 @@ Window = Callable[[ChangePosition], tuple[tuple[int | str, ...], int]]
 
 
 class Feed(NamedTuple):
-    """A dataset whose changes can be followed."""
-
     dataset: str
     kind: str
     identity: tuple[str, ...] | None
     """The fields that identify the rows of a key in every edition; None if only the whole row identifies
     it."""
     load: Load
-    """The rows of a part of a key."""
     order: RowOrder = RowOrder()
     """The order of the rows of a part, for pages of changes."""
     by_organisation: bool = False
@@ -90,7 +97,7 @@ async def _tenders(edition: Edition, key: str, part: int) -> RowSlices:
     return await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
 
 
-def whole(kind: str) -> Load:
+def _whole(kind: str) -> Load:
     """All current rows of a key."""
 
     async def load(edition: Edition, key: str, part: int) -> RowSlices:
@@ -108,9 +115,13 @@ def _column(kind: str) -> Load:
     return load
 
 
-async def stored(edition: Edition, kind: str, key: str) -> RowSlices:
+def _stored(kind: str) -> Load:
     """All stored rows of a key, including replaced ones."""
-    return [rows for _, rows in await edition.blocks(kind, key, 0, FOREVER)]
+
+    async def load(edition: Edition, key: str, part: int) -> RowSlices:
+        return [rows for _, rows in await edition.blocks(kind, key, 0, FOREVER)]
+
+    return load
 
 
 FEEDS: Final = (
@@ -118,16 +129,16 @@ FEEDS: Final = (
         "crosswalk",
         "crosswalk",
         ("id_type", "scheme", "id_value"),
-        whole("crosswalk"),
+        _whole("crosswalk"),
         CROSSWALK_ORDER,
         by_organisation=True,
     ),
-    Feed("entities", "entity", (), whole("entity"), RowOrder("service_id"), by_organisation=True),
+    Feed("entities", "entity", (), _whole("entity"), RowOrder("service_id"), by_organisation=True),
     Feed(
         "fundamentals",
         "fundamentals",
         ("record_ref",),
-        whole("fundamentals"),
+        _whole("fundamentals"),
         FUNDAMENTALS_ORDER,
         by_organisation=True,
     ),
@@ -363,3 +374,104 @@ _each_row = msgspec.json.Decoder(list[msgspec.Raw])
 def _names_of(identity: tuple[str, ...]) -> msgspec.json.Decoder[list[Any]]:
     fields = [(name, str | int | None) for name in identity]
     return decoder_of([*fields, ("service_id", str | None, None)])
+
+
+RESTATED: Final = "restated"
+COUNTED: Final = (ADDED, CHANGED, "removed", RESTATED)
+_INDEXES: Final = ("identifier",)
+"""Kinds that hold the rows of another kind by another key."""
+_FIRST_KEY: Final = {"tender_party": party_key()}
+"""Kinds with all rows under one key, and some repeated under other keys."""
+_PANELS: Final = panel_kind("")
+"""Prefix of kinds that hold each row under its widest key, and again under narrower ones."""
+
+
+class _Vintage(msgspec.Struct):
+    vintage: int = 0
+
+
+_vintage = msgspec.json.Decoder(_Vintage)
+
+
+class Difference(msgspec.Struct):
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    """Rows now withheld or no longer served."""
+    restated: int = 0
+    """Added or changed figures that are a later vintage."""
+    examples: list[dict[str, Any]] = []
+    """Keys of some changes: (change, key)."""
+
+
+async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Difference]:
+    """The datasets that differ, with some keys; rows without an identity are only counted."""
+    differences: dict[str, Difference] = {}
+    for feed in _feeds(before, after):
+        counts: Counter[str] = Counter()
+        listed: list[dict[str, Any]] = []
+        only = panel_key() if _is_list(feed.kind, before, after) else _FIRST_KEY.get(feed.kind)
+        panel = feed.kind.startswith(_PANELS)
+        first = panel_key() if panel else only  # otherwise the empty key would be skipped
+        start = ChangePosition(feed.dataset) if first is None else ChangePosition(feed.dataset, first, 0)
+        async for position, changes, _ in changed_keys(feed, before, after, start):
+            if only is not None and position.key != only:
+                break
+            if panel and not is_widest(position.key):
+                continue
+            for change in changes:
+                counts[change.change] += 1
+                restated = _restated(change)
+                counts[RESTATED] += restated
+                if feed.identity is not None and len(listed) < examples:
+                    name = RESTATED if restated else change.change
+                    listed.append({"change": name, "key": list(change.key)})
+        if counts:
+            differences[feed.dataset] = Difference(
+                **{name: counts[name] for name in COUNTED}, examples=listed
+            )
+    return differences
+
+
+def _feeds(before: Edition, after: Edition) -> list[Feed]:
+    """The feeds, and every other kind of rows, compared by their whole content."""
+    known = {feed.kind: feed for feed in (*FEEDS, *_DERIVED)}
+    kinds = sorted({*before.manifest["rows"], *after.manifest["rows"]}.difference(_INDEXES))
+    return [
+        known.get(kind)
+        or Feed(kind, kind, None, _listed(kind) if _is_list(kind, before, after) else _stored(kind))
+        for kind in kinds
+    ]
+
+
+def _is_list(kind: str, *editions: Edition) -> bool:
+    """Whether it is a single list stored with the organisations."""
+    return kind.startswith(_PANELS) and any(any(edition.segments(kind)) for edition in editions)
+
+
+def _listed(kind: str) -> Load:
+    """A whole list at once: its keys say nothing about its rows."""
+
+    async def load(edition: Edition, key: str, part: int) -> RowSlices:
+        own = _stored(kind)
+        return [row_slice for one in edition.segments(kind) for row_slice in await own(edition, one, part)]
+
+    return load
+
+
+_DERIVED: Final = (
+    Feed("metrics", "metrics", ("metric",), _whole("metrics"), by_organisation=True),
+    Feed("quality-metrics", "quality", ("measure",), _whole("quality")),
+)
+
+
+def _restated(change: Change) -> bool:
+    if change.row is None:
+        return False
+    try:
+        vintage = _vintage.decode(change.row).vintage
+    except msgspec.DecodeError:
+        return False
+    if change.change == CHANGED and change.before is not None:
+        return vintage > _vintage.decode(change.before).vintage
+    return change.change == ADDED and vintage > 1
