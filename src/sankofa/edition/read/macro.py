@@ -1,15 +1,13 @@
 """Reads series, indicators, and the inputs of cross rates."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.keys import (
-    MACRO_SERIES,
-)
+from sankofa.edition.format.keys import MACRO_SERIES
 from sankofa.edition.format.macro import (
     RATE_INPUTS,
     ROWS_IN_A_BLOCK,
@@ -23,8 +21,8 @@ from sankofa.edition.format.macro import (
 from sankofa.edition.format.row_blocks import RowSlice, without_first
 from sankofa.edition.format.visibility import blocks_within
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.row_forms import RowForm
-from sankofa.edition.read.seek import last_before
+from sankofa.edition.read.row_forms import RowForm, Sources
+from sankofa.edition.read.seek import last_block
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.model.catalogue_rows import CrossRateInput
 from sankofa.model.days import FOREVER
@@ -51,14 +49,16 @@ async def read_series(
     start: SeriesStart | None = None,
 ) -> Selection:
     """The first rows of the columns on a list, column by column; `following` is the page of the last row."""
-    taken = _Collected(edition, kind, span, limit)
+    slices: list[RowSlice] = []
+    count = 0
+    keys: set[str] = set()
     page = start.page if start else 0
     yield_points = YieldPoints(_PAGES_PER_YIELD)
     while True:
         await yield_points.step()
         blocks = await edition.blocks(f"{kind}-list", listed, page, 1)
         if not blocks:
-            return taken.selection()
+            return Selection(slices, count, truncated=False, sources=_sources(edition, kind, keys))
         for one in read_page(blocks[0][1]):
             until = span.until
             if start is not None:
@@ -68,9 +68,23 @@ async def read_series(
                     until = min(until, start.until)
                 start = None
             seen = one.oldest <= until and one.newest >= span.since and one.known <= span.known_on
-            if seen and admits(one.key) and await taken.take(one.key, one.newest, until) > limit:
-                return taken.selection(page)
+            if not (seen and admits(one.key)):
+                continue
+            keys.add(one.key)
+            days = span._replace(until=until)
+            read = await _rows_of(edition, kind, one.key, days, limit - count, one.newest)
+            own, taken, more = read or ((), 0, False)
+            slices += own
+            count += taken
+            if more:
+                sources = _sources(edition, kind, keys)
+                return Selection(slices, count, truncated=True, following=(page,), sources=sources)
         page += 1
+
+
+def _sources(edition: Edition, kind: str, keys: Collection[str]) -> Sources | None:
+    """The sources of the rows of some columns, if a locked view knows them."""
+    return edition.bare.source(kind, *keys) if edition.lock is not None and len(keys) == 1 else None
 
 
 def column_order(key: str) -> list[str]:
@@ -80,12 +94,9 @@ def column_order(key: str) -> list[str]:
 async def page_of(edition: Edition, kind: str, listed: str, key: str) -> int:
     """The page of a list that has a column, or would have it."""
     place = column_order(key)
-
-    async def is_past(number: int) -> bool:
-        blocks = await edition.blocks(f"{kind}-list", listed, number, 1)
-        return not blocks or column_order(read_page(blocks[0][1])[0].key) > place
-
-    return await last_before(is_past)
+    return await last_block(
+        edition, f"{kind}-list", listed, lambda block: column_order(read_page(block[1])[0].key) > place
+    )
 
 
 async def read_one_series(
@@ -102,73 +113,52 @@ async def read_one_series(
 
     No row is newer than `newest`. The first `passed` rows are left out.
     """
-    taken = _Collected(edition, kind, span, limit, form)
-    matched = await taken.take(key, newest, span.until, passed)
-    if matched < 0:
+    read = await _rows_of(edition, kind, key, span, limit, newest, passed, form)
+    if read is None:
         return None
-    return taken.selection(0) if matched > limit else taken.selection()
+    slices, count, more = read
+    following = (0,) if more else None
+    return Selection(
+        slices, count, truncated=more, following=following, sources=_sources(edition, kind, (key,))
+    )
 
 
-class _Collected:
-    """Collects the rows of an answer."""
-
-    def __init__(
-        self, edition: Edition, kind: str, span: DayRange, limit: int, form: RowForm | None = None
-    ) -> None:
-        self._edition = edition
-        self._kind = kind
-        self._span = span
-        self._limit = limit
-        self._form = form
-        self._slices: list[RowSlice] = []
-        self._keys: set[str] = set()
-        self._count = 0
-
-    async def take(self, key: str, newest: int, until: int, passed: int = 0) -> int:
-        """Add the rows of a column up to a day, without the first `passed`.
-
-        Returns the number of rows so far, limit + 1 if more matched, -1 without such a column.
-        """
-        self._keys.add(key)
-        span, limit = self._span._replace(until=until), self._limit
-        cut = span.until < newest or span.since > 0
-        yield_points = YieldPoints(_BLOCKS_PER_YIELD)
-        skip, last = await self._within(key, span) if cut else (0, FOREVER)
-        while skip < last:
-            # An answer that begins inside a block usually ends in the next.
-            begun = cut or passed > 0
-            most = min(last - skip, 1 + begun + (limit - self._count) // ROWS_IN_A_BLOCK)
-            blocks = await self._edition.blocks(self._kind, key, skip, most, self._form)
-            for one in blocks:
-                await yield_points.step()
-                slices, taken, more = select(one, span, passed + limit - self._count)
-                left_out = min(passed, taken)
-                self._slices += without_first(slices, left_out) if left_out else slices
-                self._count += taken - left_out
-                if more:
-                    return limit + 1
-                passed -= left_out
-            if len(blocks) < most:
-                return self._count if blocks or skip else -1
-            skip += most
-        return self._count
-
-    async def _within(self, key: str, span: DayRange) -> tuple[int, int]:
-        """The blocks that may have rows within the days of the question."""
-        first_days = await self._edition.raw(f"{self._kind}-days", key)
-        if first_days is None:
-            return 0, FOREVER
-        return blocks_within(first_days, span.since, span.until)
-
-    def selection(self, page: int | None = None) -> Selection:
-        """The rows, and the page of the column that has more, if any."""
-        following = None if page is None else (page,)
-        sources = None
-        if self._edition.lock is not None and len(self._keys) == 1:
-            sources = self._edition.bare.source(self._kind, *self._keys)
-        return Selection(
-            self._slices, self._count, following is not None, following=following, sources=sources
-        )
+async def _rows_of(
+    edition: Edition,
+    kind: str,
+    key: str,
+    span: DayRange,
+    room: int,
+    newest: int,
+    passed: int = 0,
+    form: RowForm | None = None,
+) -> tuple[Sequence[RowSlice], int, bool] | None:
+    """Up to `room` rows of a column after the first `passed`, their number, and whether more matched; None
+    without such a column."""
+    slices: list[RowSlice] = []
+    count, skip, last = 0, 0, FOREVER
+    cut = span.until < newest or span.since > 0
+    if cut and (first_days := await edition.raw(f"{kind}-days", key)) is not None:
+        skip, last = blocks_within(first_days, span.since, span.until)
+    yield_points = YieldPoints(_BLOCKS_PER_YIELD)
+    while skip < last:
+        # An answer that begins inside a block usually ends in the next.
+        begun = cut or passed > 0
+        most = min(last - skip, 1 + begun + (room - count) // ROWS_IN_A_BLOCK)
+        blocks = await edition.blocks(kind, key, skip, most, form)
+        for one in blocks:
+            await yield_points.step()
+            own, taken, more = select(one, span, passed + room - count)
+            left_out = min(passed, taken)
+            slices += without_first(own, left_out) if left_out else own
+            count += taken - left_out
+            if more:
+                return slices, count, True
+            passed -= left_out
+        if len(blocks) < most:
+            return (slices, count, False) if blocks or skip else None
+        skip += most
+    return slices, count, False
 
 
 _EVERY_ROW = 1_000_000
