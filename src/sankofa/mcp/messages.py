@@ -7,13 +7,11 @@ docs/decisions/mcp.md.
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from sankofa import __version__
-from sankofa.edition.read.yield_points import CALL_BYTES
 from sankofa.operations.answers import Headers
 
 NEWEST: Final = "2026-07-28"
@@ -115,12 +113,9 @@ class McpRequest(NamedTuple):
 
     def tool_result(self, body: bytes) -> bytes:
         """The answer of a tool: a body of JSON as text and as structure, byte for byte."""
-        end_of_text = b',"type":"text"}],"isError":false,'
         kind = b'"resultType":"complete",' if self.is_newest else b""
-        opening = self._head, b'"content":[{"text":'
-        return b"".join(
-            (*opening, *_as_text(body), end_of_text, kind, b'"structuredContent":', body, self._end)
-        )
+        text = b'"content":[{"text":', _encode(body.decode()), b',"type":"text"}],"isError":false,'
+        return b"".join((self._head, *text, kind, b'"structuredContent":', body, self._end))
 
     @property
     def _head(self) -> bytes:
@@ -244,18 +239,3 @@ def error_answer(error: ProtocolError, message: Any, headers: Headers) -> tuple[
     if is_request and _version(headers) in _HANDSHAKE_FIELDS:
         status = 200
     return status, json.dumps(body, separators=(",", ":")).encode()
-
-
-def _as_text(body: bytes) -> Iterator[bytes]:
-    """JSON as a JSON string, written in parts: one call for a large body would block the interpreter.
-
-    Encoded JSON has no control characters, so only backslash and quote need escaping. Small bodies go
-    to the encoder, which takes two thirds of the time.
-    """
-    if len(body) <= CALL_BYTES:
-        yield _encode(body.decode())
-        return
-    yield b'"'
-    for start in range(0, len(body), CALL_BYTES):
-        yield body[start : start + CALL_BYTES].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-    yield b'"'

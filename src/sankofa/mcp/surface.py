@@ -163,8 +163,6 @@ _BODY_SECONDS: Final = limit("time for the body of an MCP message", 10.0, "secon
 
 
 class McpExchange(Exchange):
-    """One HTTP request to the MCP endpoint and its answer."""
-
     grant: Grant
 
     def __init__(self, service: Service, scope: Scope) -> None:

@@ -103,7 +103,8 @@ class Tool:
         self.name = name
         names = operation.tool_names
         self._parameters = {names.get(name, name): p for name, p in operation.parameters.items()}
-        self._types = {name: _json_type(p) for name, p in self._parameters.items()}
+        types = {"integer": int, "number": float, "array": list}
+        self._types = {name: types.get(p.kind.schema()["type"], str) for name, p in self._parameters.items()}
 
     def described(self) -> dict[str, Any]:
         """The tool as `tools/list` has it."""
@@ -199,10 +200,6 @@ def tools() -> dict[str, Tool]:
     return {operation.tool: Tool(operation, operation.tool) for operation in operations() if operation.tool}
 
 
-def _json_type(parameter: Parameter) -> type:
-    return {"integer": int, "number": float, "array": list}.get(parameter.kind.schema()["type"], str)
-
-
 _SMALLEST_ROW: Final = 150
 """The smallest size of a row, which always has its source, licence and time."""
 _CURSOR: Final = 256
@@ -211,8 +208,6 @@ _raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class _ReleaseAddress(msgspec.Struct):
-    """The REST address of a release."""
-
     country: str = ""
     release_date: str = ""
     ocid: str = ""

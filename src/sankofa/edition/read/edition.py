@@ -23,7 +23,7 @@ from sankofa.edition.format.row_blocks import (
 )
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.row_forms import BareReader, FormReader, RowForm, Sources
-from sankofa.edition.read.yield_points import CALL_BYTES, YieldPoints
+from sankofa.edition.read.yield_points import CALL_BYTES
 from sankofa.engines.block_file import Block, BoundedCache, ByteRange, NeedsRows
 from sankofa.engines.edition_reader import EditionReader
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
@@ -49,7 +49,6 @@ class Selection(msgspec.Struct, frozen=True):
     row_filter: RowFilter | None = None
     """The filter that selects exactly these rows, if there is one."""
     between: bytes = b","
-    """Separator of two slices."""
     slices_per_row: int = 1
     """Slices per row, if slices are parts of rows."""
     following: tuple[int | str, ...] | None = None
@@ -211,9 +210,7 @@ class Edition:
         reader = self._reader if form is None else FormReader(self._reader, form)
         if limit is None and where is None and not skip and not passed:
             return await self._every(reader, RowFilter(kind, key, day, modes, tag))
-        take = partial(select, day=day, modes=modes, tag=tag)
-        if where is not None:
-            take = partial(select_where, day=day, modes=modes, tag=tag, where=where)
+        take = select if where is None else partial(select_where, where=where)
         # One more than needed, so that keys with few blocks are read once.
         most = _EVERY_BLOCK if limit is None else 2 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
@@ -221,20 +218,21 @@ class Edition:
         slices: list[RowSlice] = []
         count = 0
         is_quick = where is None and isinstance(reader, EditionReader)
-        yield_points = YieldPoints(_BLOCKS_PER_YIELD if is_quick else _FILTERED_BLOCKS_PER_YIELD)
+        per_yield = _BLOCKS_PER_YIELD if is_quick else _FILTERED_BLOCKS_PER_YIELD
         while True:
             blocks = await reader.blocks(kind, key, skip, most, _shows_any(day, modes))
             if blocks is None:
                 return await self._without_rows(kind, key)
             for number, block in enumerate(blocks, skip):
-                await yield_points.step()
+                if (number + 1) % per_yield == 0:
+                    await asyncio.sleep(0)
                 if room == count:  # full: find out whether more matched
-                    if take(block, room=1)[1]:
+                    if take(block, day, modes, tag, 1)[1]:
                         following = number, 0
                         return Selection(slices, count, truncated=True, following=following, origin=origin)
                     continue
                 end = passed + room - count
-                taken_slices, taken = take(block, room=end + 1)
+                taken_slices, taken = take(block, day, modes, tag, end + 1)
                 more = taken > end
                 if more:
                     taken_slices, taken = without_last(taken_slices), end
