@@ -11,7 +11,7 @@ See contract: KEY-11.
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from urllib.parse import urlsplit
@@ -53,10 +53,10 @@ class Site:
     """The settings with the addresses of that host, used for links."""
     keys: frozenset[str] | None = None
     """The ids of the only keys answered there; None if all valid keys are."""
-    base_url: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "base_url", self.settings.base_url)
+    @property
+    def base_url(self) -> str:
+        return self.settings.base_url
 
     @property
     def is_customers(self) -> bool:

@@ -42,7 +42,6 @@ def presented_key(api_keys: Sequence[str], authorizations: Sequence[str]) -> str
 _PREFIX = "key:"
 _LONGEST = limit("API key", 256, "characters", "401")
 _ID = 12
-"""Characters of a key's id."""
 
 
 class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,9 +60,7 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     counted_as: str = ""
     """The id that its requests are counted under, if not its own."""
     replaced_by: str = ""
-    """The id of the key that replaced it."""
     lock: Lock | None = None
-    """The last day that it can see."""
     opens: str = ""
     """The target of a link: `path:` and a path, or `dialect:` and a name; empty for a key."""
     of: str = ""
@@ -143,7 +140,6 @@ class Keys:
         return record
 
     def grant_of(self, record: KeyRecord) -> Grant:
-        """The rights of a key while it is valid."""
         return grant(
             self._settings,
             record.id,

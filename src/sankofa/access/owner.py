@@ -27,7 +27,6 @@ from sankofa.model.errors import Unauthorized
 from sankofa.model.limits import limit
 
 SIGN_IN: Final = "/sign-in"
-"""The path that accepts a code."""
 _FILE: Final = "owner-key"
 _NAME: Final = "sign-in"
 _MOST_CODES: Final = 8
@@ -48,8 +47,6 @@ class _Codes(msgspec.Struct, frozen=True):
 
 
 class Owner:
-    """The owner's key and sign-in codes of one HOME."""
-
     def __init__(self, home: Path, keys: Keys, records: SealedRecords, clock: Callable[[], datetime]) -> None:
         self._path = home / _FILE
         self._keys = keys
@@ -132,7 +129,6 @@ Scope = MutableMapping[str, Any]
 
 
 def is_link(text: str) -> bool:
-    """Whether a text has the form of a link key."""
     return text.startswith("lk_")
 
 

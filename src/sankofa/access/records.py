@@ -275,21 +275,15 @@ class Cursors:
             raw = binascii.a2b_base64(cursor.encode("ascii").translate(_FROM_URL) + b"==")
         except ValueError:
             raise InvalidParameter("cursor", "not a cursor of this service") from None
-        if not self._is_signed(raw[:_SIGNATURE], raw[_SIGNATURE:]):
+        signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]
+        if not any(hmac.compare_digest(signature, _sign(secret, body)) for secret in self._secrets):
             raise InvalidParameter("cursor", "not a cursor of this service, or altered")
         if _text(raw) != cursor:  # each position has one cursor: other texts that decode to it are refused
             raise InvalidParameter("cursor", "altered")
-        position = _decode(raw[_SIGNATURE:])
+        position = _decode(body)
         if position.filters != filters:
             raise InvalidParameter("cursor", "issued for other filters; pass the ones of the first page")
         return position
-
-    def _is_signed(self, signature: bytes, body: bytes) -> bool:
-        """Accepts the current secret, and earlier ones during rotation."""
-        newest, *others = self._secrets
-        return hmac.compare_digest(signature, _sign(newest, body)) or any(
-            hmac.compare_digest(signature, _sign(secret, body)) for secret in others
-        )
 
 
 IN_LOCKED_VIEWS: Final = Cursors((b"a locked view tells everybody the same",))

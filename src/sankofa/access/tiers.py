@@ -69,7 +69,6 @@ class Grant:
     link: str = ""
     """The id of the link presented instead of a key."""
     owner: bool = False
-    """Whether it is the key of the installation's owner."""
     presented: str = ""
     """The hash of the key or link that was presented."""
     sample: bool = field(init=False)
@@ -176,8 +175,6 @@ class RateState(msgspec.Struct, frozen=True):
 
 
 class Usage(RateState, frozen=True, gc=False):
-    """The counts of a key after a request."""
-
     grant: Grant
     in_minute: int = 0
     in_month: int = 0

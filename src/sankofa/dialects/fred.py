@@ -145,7 +145,7 @@ async def _described(
     edition: Edition, key: str, row: ListedSeries, period: RealTimePeriod
 ) -> dict[str, object]:
     releases = await release_rows(edition, row.series, 0, 1)
-    updated = _released(b"[%b]" % releases[0][0])[0]["release_date"] if releases and releases[0] else ""
+    updated = _released(b"[%b]" % releases.rows)[0]["release_date"] if releases and releases.count else ""
     return {
         "id": key,
         **period.echo(),

@@ -15,16 +15,15 @@ from sankofa.edition.format.visibility import ANY_TAG, KIND_MODES
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.facts import (
     MACRO_ORDER,
-    award_facts,
     find_macro,
     find_measure,
     find_released,
     find_reported,
     macro_facts,
     measure_facts,
+    released_facts,
     released_key,
     reported_facts,
-    tender_facts,
 )
 from sankofa.edition.read.issuer_figures import StatementRows, core_first, find_core_first, line_item_of
 from sankofa.model.catalogue_rows import StatementFigureRow, WideStatementRow
@@ -344,9 +343,9 @@ async def _reported(page: ListPage, service_id: str, measure: str | None, most: 
 async def _released(page: ListPage, code: str, measure: str | None, most: int, *, awards: bool) -> _Page:
     if measure is not None and measure.lower() != (AWARD_VALUE if awards else TENDER_VALUE):
         return NO_ROWS, ()
-    day, facts_of = page.day.toordinal(), award_facts if awards else tender_facts
+    day = page.day.toordinal()
     start = await page.start(lambda edition, behind: find_released(edition, code, day, behind))
-    selection = await facts_of(page.edition, code, day, most, start)
+    selection = await released_facts(page.edition, code, day, most, start)
     return selection, () if selection.following is None else released_key(selection)
 
 

@@ -213,9 +213,7 @@ async def list_series(
     if q is not None:
         spans = await series_asked(page.edition, words, country)
     first = await page.position(entry_behind)
-    slices, count, last = await catalogue_page(page.edition, spans, country, first, call.grant.rows(limit))
-    following = None if last is None else (last,)
-    selection = Selection(slices, count, truncated=last is not None, following=following)
+    selection = await catalogue_page(page.edition, spans, country, first, call.grant.rows(limit))
     return page.answer(selection, CATALOGUE_ORDER)
 
 
@@ -242,13 +240,10 @@ async def get_series_vintages(
     page = await first_page(call, "vintages", key, cursor=cursor)
     most = call.grant.rows(limit)
     first = await page.position(lambda edition, behind: release_behind(edition, key, behind))
-    read = await release_rows(page.edition, key, first, most)
-    if read is None:
+    releases = await release_rows(page.edition, key, first, most)
+    if releases is None:
         await refuse_unknown_series(page.edition, series)
-        read = [], False
-    rows, more = read
-    following = (first + most,) if more else None
-    return page.answer(Selection(rows, len(rows), truncated=more, following=following), RELEASE_ORDER)
+    return page.answer(releases or NO_ROWS, RELEASE_ORDER)
 
 
 def _check_pair(_: Grant, arguments: Mapping[str, Any]) -> None:

@@ -86,10 +86,10 @@ async def get_screen(
         oldest=_oldest(page.day, max_age),
     )
     after = await page.position(lambda edition, key: rank_of(edition, ranking, key))
-    ranked = await screen(page.edition, ranking, most=call.grant.rows(limit), after=after)
+    ranked, omitted = await screen(page.edition, ranking, most=call.grant.rows(limit), after=after)
     own_order = screen_order(smallest_first=ranking.smallest_first)
-    members: dict[str, object] = {"basis": applied, "omitted": ranked.omitted}
-    selection = await named_on(call, page.edition, page.day, ranked.selection)
+    members: dict[str, object] = {"basis": applied, "omitted": omitted}
+    selection = await named_on(call, page.edition, page.day, ranked)
     return page.answer(selection, own_order, as_of=page.day, members=members)
 
 

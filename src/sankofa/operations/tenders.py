@@ -17,7 +17,7 @@ from sankofa.edition.read.flags import Parties, flags_on, sort_key
 from sankofa.edition.read.tenders import (
     TenderFilter,
     find_of_all,
-    find_of_country,
+    number_behind,
     process_releases,
     single_rows,
     tender_key,
@@ -142,8 +142,8 @@ async def search_tenders(
         start = await page.start(find_of_all)
         selection = await tenders_of_all(page.edition, filters, most, start, compact=compact)
     else:
-        start = await page.start(lambda edition, behind: find_of_country(edition, country, behind))
-        selection = await tenders_of_country(page.edition, country, filters, most, start, compact=compact)
+        first = await page.position(lambda edition, behind: number_behind(edition, country, behind))
+        selection = await tenders_of_country(page.edition, country, filters, most, first, compact=compact)
     applied = {"country": country, "from": from_ and from_.isoformat(), "query": query, "detail": detail}
     applied |= dict([process, *bound] if process else bound)
     shape = CompactTenderRow if compact else TenderRow

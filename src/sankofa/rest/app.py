@@ -58,7 +58,7 @@ from sankofa.operations.service import (
 )
 from sankofa.rest.feeds import ATOM, FOLDER, atom, check_subject, feed_route
 from sankofa.rest.files import FileRoute, file_response, file_route, preflight
-from sankofa.rest.formats import ResponseFormat, named_format, negotiated_format
+from sankofa.rest.formats import ARROW, CSV, ResponseFormat, named_format, negotiated_format
 from sankofa.rest.openapi import without_later_examples
 from sankofa.rest.pages import answer_log, is_of_log, refuse_log
 from sankofa.rest.request import (
@@ -157,7 +157,7 @@ class RestApp:
             under, identifier = self._under.get((f"{head}/", f"/{last}")), middle
         if under is None or not identifier:
             if is_of_log(path):
-                return OpenPage(partial(answer_log, self._service, path))
+                return partial(answer_log, self._service, path)
             if path.startswith(FOLDER):
                 return feed_route(path)
             if (file := file_route(path)) is None:
@@ -173,12 +173,10 @@ class RestApp:
         ):
             raise NotFound("A locked view has no status: see /v1/status without a key.")
         if at is None:
-            return await page.answer(head, scope["query_string"])
+            return await page(head, scope["query_string"])
         if is_of_log(scope["path"]):
             refuse_log()
-        answer = await page.answer(
-            replace(head, accept_encoding=b"", if_none_match=b""), scope["query_string"]
-        )
+        answer = await page(replace(head, accept_encoding=b"", if_none_match=b""), scope["query_string"])
         base_url = (await self._service.domains.site(head.host)).base_url.encode()
         body = answer.body.replace(base_url, b"%b/at/%b" % (base_url, str(at).encode()))
         if scope["path"] == "/openapi.json":
@@ -306,7 +304,9 @@ async def _write_answer(
     query: bytes,
 ) -> CachedAnswer:
     """Perform the operation and encode its answer. Links name the edition that the request names."""
-    if fmt is not None and fmt.takes_columns and call.lock is None:  # a locked view rewrites rows
+    if (
+        fmt is not None and fmt.media_type in (CSV, ARROW) and call.lock is None
+    ):  # a locked view rewrites rows
         call = replace(call, as_columns=True)
     answer = await perform(operation, call, arguments)
     headers: Headers = []

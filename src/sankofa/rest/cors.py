@@ -50,7 +50,7 @@ class Cors:
 
         async def with_fields(message: MutableMapping[str, Any]) -> None:
             # Open files are open to every page; they set their own header fields.
-            if message["type"] == "http.response.start" and not _says(message["headers"]):
+            if message["type"] == "http.response.start" and _ALLOW_ORIGIN not in dict(message["headers"]):
                 message = {**message, "headers": [*message["headers"], *fields]}
             await send(message)
 
@@ -69,7 +69,3 @@ class Cors:
             (b"access-control-allow-headers", _REQUEST_FIELDS),
             (b"access-control-max-age", _SECONDS),
         ]
-
-
-def _says(headers: Headers) -> bool:
-    return any(name == _ALLOW_ORIGIN for name, _ in headers)

@@ -76,7 +76,6 @@ class FeedEntry(NamedTuple):
 
 
 def document(address: str, title: str, updated: str, entries: Iterable[FeedEntry], terms: str = "") -> bytes:
-    """A feed at an address."""
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',

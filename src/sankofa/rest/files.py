@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from sankofa.access.tiers import Grant
+from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import (
     InvalidParameter,
     NotFound,
@@ -19,7 +20,7 @@ from sankofa.operations.answers import JSON, Headers
 from sankofa.operations.catalogue import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES, day_file, signed_grant
 from sankofa.operations.locked import AT, locked, narrower, refuse_edition, refuse_file
 from sankofa.operations.proofs import LOCKED, file_proof
-from sankofa.operations.service import Exchange, Head, Response, Service
+from sankofa.operations.service import Exchange, Head, Response
 from sankofa.rest.request import (
     VARY,
     VARY_BY_AUTHORIZATION,
@@ -100,9 +101,9 @@ async def file_response(exchange: Exchange, route: FileRoute, head: Head) -> Res
     query = read_query(scope["query_string"])
     if is_signed:
         exchange.site = await service.domains.site(head.host)
-        signature, edition = query.pop("signature", ""), query.get("edition")
+        signature, named = query.pop("signature", ""), query.get("edition")
         grant = await exchange.admit(
-            await signed_grant(service.cursors, service.keys, signature, route.name, edition, now)
+            await signed_grant(service.cursors, service.keys, signature, route.name, named, now)
         )
     lock = narrower(scope.get(AT), grant, now)
     if not route.needs_key and (sent := await service.lock_sent(head.keys, head.authorizations)):
@@ -115,11 +116,10 @@ async def file_response(exchange: Exchange, route: FileRoute, head: Head) -> Res
         refuse_edition(lock)
     for name in query:
         raise InvalidParameter(name[:64], "no such parameter; expected one of: edition, known_by")
-    edition_id = await asked.named_id(service)
-    only_head = scope["method"] == "HEAD"
-    answer = await answer_file(
-        service, route, edition_id, scope["headers"], grant, by_url=by_url, head_only=only_head, lock=lock
-    )
+    edition = await asked.edition(service)
+    if edition is None:
+        raise NotFound(f"known_by: no edition was published by {asked.known_by}.")
+    answer = await _answer(exchange, route, edition, grant, by_url=by_url, lock=lock)
     extra = [
         *([VARY_BY_EDITION] if head.edition else []),
         *(exchange.usage.headers if exchange.usage else []),
@@ -129,25 +129,20 @@ async def file_response(exchange: Exchange, route: FileRoute, head: Head) -> Res
     return replace(answer, headers=[*answer.headers, *extra])
 
 
-async def answer_file(
-    service: Service,
+async def _answer(
+    exchange: Exchange,
     route: FileRoute,
-    edition_id: str | None,
-    headers: Iterable[tuple[bytes, bytes]],
+    edition: Edition,
     grant: Grant | None,
     *,
     by_url: bool,
-    head_only: bool,
-    lock: date | None = None,
+    lock: date | None,
 ) -> Response:
-    """The file, the requested range, or a 304 if the client already has it.
+    """The file, the requested range, or a 304 if the client already has it. With `lock` it has the rows known
+    on that day.
 
-    It comes from the edition `edition_id`, or from the current edition if None. With `lock` it has the rows
-    known on that day.
-
-    Raises Gone, NotFound, UpgradeRequired, PreconditionFailed or RangeNotSatisfiable.
+    Raises NotFound, UpgradeRequired, PreconditionFailed or RangeNotSatisfiable.
     """
-    edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
     file = edition.files.get(route.name)
     if file is None or (grant is None and file["access"] != "open"):
         raise NotFound("No such file; /v1/export lists the files.")
@@ -156,7 +151,7 @@ async def answer_file(
     if route.proof:
         if lock is not None:
             raise NotFound(LOCKED)
-        proof = await file_proof(service, edition, route.name)
+        proof = await file_proof(exchange.service, edition, route.name)
         return Response(200, [JSON, *_caching(grant, by_url=False)], proof)
     size, sha256 = file["size_bytes"], file["sha256"]
     chunks_of: Chunks = partial(edition.file_chunks, route.name)
@@ -164,7 +159,7 @@ async def answer_file(
         of_day = await day_file(locked(edition, lock), route.name)
         size, sha256, chunks_of = len(of_day.content), of_day.sha256, partial(_chunks, of_day.content)
     tag = f'"{sha256}"'
-    conditions = _conditions(headers)
+    conditions = _conditions(exchange.scope["headers"])
     if (match := conditions.get(b"if-match")) is not None and not _has_tag(match, tag, weakly=False):
         raise PreconditionFailed()
     response_headers = [
@@ -177,7 +172,7 @@ async def answer_file(
     ):
         return Response(304, response_headers, b"")
     response_headers.append((b"content-disposition", f'attachment; filename="{route.name}"'.encode()))
-    if head_only:
+    if exchange.scope["method"] == "HEAD":
         return Response(200, [_TYPE, *response_headers], b"", chunks_of(0, size), size)
     part = None
     if b"range" in conditions and conditions.get(b"if-range", tag).strip() == tag:

@@ -71,11 +71,6 @@ class ResponseFormat(NamedTuple):
     packed: bool = False
     """Whether the buffers of an Arrow stream are compressed; readers decompress them automatically."""
 
-    @property
-    def takes_columns(self) -> bool:
-        """Whether it can write the columns of an answer that has no rows."""
-        return self.media_type in (CSV, ARROW)
-
     async def stored(self, operation: Operation, answer: Answer, edition: Edition) -> Stored:
         """The stored form of the answer; nothing if decoding the rows is faster or necessary."""
         row_filter = answer.selection.row_filter

@@ -51,7 +51,6 @@ _REQUEST_ID: Final = "9f2c41d07ab300000001"
 _SCHEMA: Final = "#/components/schemas/{name}"
 _SERVICE: Final = "service"
 _EXTENSION: Final = "x-sankofa-extension"
-"""Marks extensions of the core API."""
 
 
 _ABOUT: Final = files("sankofa.rest").joinpath("about.txt").read_text("utf-8")
@@ -67,9 +66,11 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
     format_headers = {name: one for operation in described for name, one in _format_fields(operation).items()}
     tags = {_tag(operation): f"Endpoints under /v1/{_tag(operation)}." for operation in described}
     tags[_SERVICE] = "The state of the service, and this description. No key is needed."
+    statuses = {status for path in paths.values() for status in path["get"]["responses"]}
+    unused = {"Allow"} if "402" in statuses else {"Allow", "X-Upgrade-URL"}
+    headers = {name: {**one, "required": True} for name, one in _HEADERS.items() if name not in unused}
     info = _PARTS["info"]
     contact = {**info["contact"], "url": base_url}
-    statuses = {status for path in paths.values() for status in path["get"]["responses"]}
     return {
         "openapi": "3.1.0",
         "info": {**info, "version": API_VERSION.decode(), "description": _ABOUT, "contact": contact},
@@ -79,7 +80,7 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
         "paths": dict(sorted(paths.items())),
         "components": {
             "securitySchemes": _PARTS["securitySchemes"],
-            "headers": _header_components(statuses) | format_headers,
+            "headers": headers | format_headers,
             "responses": _response_components(settings, statuses),
             "schemas": dict(sorted(_schemas(described).items())),
         },
@@ -309,12 +310,6 @@ def _header_fields(always: Iterable[str], sometimes: Iterable[str] = ()) -> Json
     """The header fields of a response: references for those always sent, inline for optional ones."""
     shared = {name: {"$ref": f"#/components/headers/{name}"} for name in always}
     return shared | {name: {**_HEADERS[name], "required": False} for name in sometimes}
-
-
-def _header_components(statuses: set[str]) -> JsonSchema:
-    """The shared header fields, without those of unused statuses."""
-    left_out = {"Allow"} if "402" in statuses else {"Allow", "X-Upgrade-URL"}
-    return {name: {**header, "required": True} for name, header in _HEADERS.items() if name not in left_out}
 
 
 def _format_contents(operation: Operation) -> JsonSchema:

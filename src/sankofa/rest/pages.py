@@ -36,7 +36,7 @@ from sankofa.operations.contract import endpoints, operations, printable
 from sankofa.operations.service import Head, Response, Service, build_id
 from sankofa.rest.feeds import FeedEntry, document
 from sankofa.rest.openapi import describe, examples
-from sankofa.rest.request import OpenPage, PageAnswer
+from sankofa.rest.request import OpenPage
 from sankofa.settings import Settings
 
 _GUIDE: Final = files("sankofa.rest").joinpath("llms.txt").read_text("utf-8")
@@ -60,10 +60,9 @@ _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
-    """Every open page by its path."""
     build_id()  # read from files once, because later no file descriptor may be free
     examples()
-    pages: dict[str, PageAnswer] = {
+    pages: dict[str, OpenPage] = {
         "/health": _health,
         "/v1/status": _Status(service),
         "/openapi.json": partial(_description, service),
@@ -80,7 +79,7 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
     for panel in panels().values():
         pages[f"/methodology/{panel.methodology_ref}"] = partial(_explanation, panel_methodology(panel))
     pages[f"/methodology/{CROSS_RATES}"] = partial(_explanation, cross_rates_methodology())
-    return {path: OpenPage(answer) for path, answer in pages.items()}
+    return pages
 
 
 async def _site(service: Service, head: Head) -> Site:

@@ -76,23 +76,18 @@ class RequestedEdition(NamedTuple):
     known_by: str | None = None
     moment: datetime | None = None
 
-    async def named_id(self, service: Service) -> str | None:
-        """The id of the edition; None for the current one. Raises NotFound if none was published."""
-        if self.moment is None:
-            return self.id
-        edition = await service.edition.known_by(self.moment)
-        if edition is None:
-            raise NotFound(f"known_by: no edition was published by {self.known_by}.")
-        return edition.id
+    async def edition(self, service: Service) -> Edition | None:
+        """The edition; None if none was published by the instant. Raises Gone or NotFound."""
+        if self.moment is not None:
+            return await service.edition.known_by(self.moment)
+        return service.edition.get() if self.id is None else await service.edition.by_id(self.id)
 
     async def open(
         self, service: Service, operation: Operation, grant: Grant, today: date, arguments: dict[str, Any]
     ) -> Edition | None:
-        """The edition; None if none was published by then. Checks the cursor before the edition."""
+        """Like `edition`, but checks the cursor first."""
         try:
-            if self.moment is not None:
-                return await service.edition.known_by(self.moment)
-            return service.edition.get() if self.id is None else await service.edition.by_id(self.id)
+            return await self.edition(service)
         except (Gone, NotFound):
             if arguments.get("cursor") is not None:
                 call = Call(service.edition.get(), grant, today, service.cursors, no_such_edition)
@@ -176,14 +171,8 @@ VARY_BY_EDITION = (b"vary", b"X-Edition")
 VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
 """Added to `Vary` if that field carries the key."""
 
-PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
-"""Computes an answer from the header fields and the query."""
-
-
-class OpenPage(NamedTuple):
-    """A path that needs no key, and the function that answers it."""
-
-    answer: PageAnswer
+OpenPage = Callable[[Head, bytes], Awaitable[Response]]
+"""Answers a path that needs no key, from the header fields and the query."""
 
 
 def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:

@@ -146,7 +146,7 @@ def test_a_service_that_has_not_opened_its_edition_yet_is_degraded(sample_home: 
         if opened:
             await service.edition.look()
         try:
-            answer = await open_pages(service)["/v1/status"].answer(read_head([(b"host", b"a")]), b"")
+            answer = await open_pages(service)["/v1/status"](read_head([(b"host", b"a")]), b"")
         finally:
             await service.stop()
         assert isinstance(answer, Response)

@@ -40,7 +40,6 @@ from sankofa.model.days import FOREVER, iso_day
 from sankofa.model.vintages import Mode
 
 ID_LENGTH: Final = 26
-"""Characters of a service_id."""
 _DAYS_KEPT: Final = 16
 """Days whose search results are cached."""
 _ENTITIES_KEPT: Final = 1_024
@@ -291,7 +290,6 @@ class DayView(Edition):
         return await super().select(kind, key, **asked)
 
     def evidence(self, selection: Selection) -> tuple[Sources | None, Collection[bytes] | None]:
-        """The `sources` and `organisations` of a selection."""
         if selection.origin is None:
             return selection.sources, selection.organisations
         kind, key = selection.origin

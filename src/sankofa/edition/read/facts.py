@@ -58,8 +58,6 @@ _REMEMBERED: Final = 8
 
 
 class _Figure(msgspec.Struct, gc=False):
-    """The fields of a fundamentals row that a fact needs."""
-
     source_ref: str
     license_class: str
     observed_at: str | None
@@ -95,7 +93,7 @@ async def reported_facts(
     edition: Edition, service_id: str, day: int, measure: str | None, most: int, start: Start = ()
 ) -> tuple[Selection, SortKey]:
     """The reported figures of an organisation, in the order of fundamentals, and the sort key of the last."""
-    skip, passed = _block_and_row(start)
+    skip, passed = map(int, start or (0, 0))
     entity = await edition.raw("entity", service_id)
     named = _Entity(None, None) if entity is None else _entity(entity)
     who = FactEntity(service_id, named.legal_name, alpha3_of().get(named.country or ""))
@@ -145,10 +143,14 @@ def _reported(row: _Figure, entity: FactEntity) -> SharedFact:
     )
 
 
-async def award_facts(edition: Edition, service_id: str, day: int, most: int, start: Start = ()) -> Selection:
-    """The awards an organisation won, the newest release first."""
-    skip, passed = _block_and_row(start)
-    return await edition.select(FACTS, service_id, day=day, limit=most, skip=skip, passed=passed) or NO_FACTS
+async def released_facts(edition: Edition, key: str, day: int, most: int, start: Start = ()) -> Selection:
+    """The awards an organisation won, or the values of a country's tenders, the newest release first."""
+    if start:
+        skip, passed = map(int, start)
+    else:
+        days = DayRows(await edition.numbers(FACT_DAYS, key, keep=True))  # a country has too many to try
+        skip, passed = (days.first_row(day) or 0) // FACTS_PER_BLOCK, 0
+    return await edition.select(FACTS, key, day=day, limit=most, skip=skip, passed=passed) or NO_FACTS
 
 
 def released_key(selection: Selection) -> SortKey:
@@ -170,7 +172,7 @@ def released_key(selection: Selection) -> SortKey:
 
 
 async def find_released(edition: Edition, key: str, day: int, behind: SortKey) -> tuple[int, int]:
-    """Where `award_facts` or `tender_facts` continue after a `released_key`."""
+    """Where `released_facts` continues after a `released_key`."""
     released, *fact_ids = behind
     begin = await find(edition, FACTS, key, _RELEASED.behind((released, "")), day=day)
     block, passed = begin
@@ -196,19 +198,6 @@ def _record(fact_id: int | str) -> str:
     return str(fact_id).split(":")[1]
 
 
-async def tender_facts(
-    edition: Edition, country_iso3: str, day: int, most: int, start: Start = ()
-) -> Selection:
-    """The values of a country's tenders, the newest release first."""
-    days = DayRows(await edition.numbers(FACT_DAYS, country_iso3, keep=True))
-    first_row = days.first_row(day)
-    if first_row is None:
-        return NO_FACTS
-    skip, passed = _block_and_row(start) if start else (first_row // FACTS_PER_BLOCK, 0)
-    selection = await edition.select(FACTS, country_iso3, day=day, limit=most, skip=skip, passed=passed)
-    return selection or NO_FACTS
-
-
 async def measure_facts(
     edition: Edition, country: str, measure: str, day: int, most: int, *, dated: bool, start: Start = ()
 ) -> Selection:
@@ -216,7 +205,7 @@ async def measure_facts(
     keys = await _measure_keys(edition, country, measure, dated=dated)
     if not keys:
         return NO_FACTS
-    skip, passed = _block_and_row(start)
+    skip, passed = map(int, start or (0, 0))
     if len(keys) == 1 and skip >= 0:
         only = await edition.select(MACRO_FACTS, keys[0], day=day, limit=most, skip=skip, passed=passed)
         return only or NO_FACTS
@@ -288,7 +277,7 @@ async def macro_facts(
     number = 1 + (blocks_within(first_days, until=day)[0] if dated else 0)
     passed = 0
     if start:
-        number, passed = _block_and_row(start)
+        number, passed = map(int, start)
     ranges: list[ByteRange] = []
     following: tuple[int, int] | None = None
     yield_points = YieldPoints(_BLOCKS_PER_YIELD)
@@ -308,9 +297,3 @@ async def macro_facts(
             break
     rows: list[RowSlice] = list(await edition.rows_at(MACRO_FACTS, ranges))
     return Selection(rows, len(rows), truncated=following is not None, following=following)
-
-
-def _block_and_row(start: Start) -> tuple[int, int]:
-    """The block where rows continue, and how many of its matching rows were already served."""
-    block, passed = start or (0, 0)
-    return int(block), int(passed)

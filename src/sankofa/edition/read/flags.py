@@ -34,7 +34,7 @@ from sankofa.edition.format.keys import PROCESS_FACTS, filter_key
 from sankofa.edition.format.row_blocks import LONGEST_TEXT, between, row_columns
 from sankofa.edition.format.visibility import rows_visible_on, visible
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.seek import last_before
+from sankofa.edition.read.seek import last_block
 from sankofa.edition.read.yield_points import YieldPoints
 from sankofa.engines.block_file import Block
 from sankofa.model.ocds.flag_facts import examine
@@ -151,12 +151,12 @@ class CountryOnDay:
 
     async def _block(self, behind: tuple[str, ...]) -> int:
         """The number of the block with the last record that is not after a sort key."""
-
-        async def is_past(number: int) -> bool:
-            blocks = await self._edition.blocks(FLAGS, self._country, number, 1)
-            return not blocks or sort_key(flag_record(between(blocks[0], 0, 1))) > behind
-
-        return await last_before(is_past)
+        return await last_block(
+            self._edition,
+            FLAGS,
+            self._country,
+            lambda block: sort_key(flag_record(between(block, 0, 1))) > behind,
+        )
 
     async def _numbers(self, parties: Parties, block: int) -> list[int] | None:
         """The records about these parties, from a block on; None means all parties."""
@@ -207,13 +207,9 @@ class CountryOnDay:
         return NO_PARTY if stored is None else party_record(stored)
 
     async def _process(self, ocid: str) -> ProcessReleases | None:
-        async def is_past(number: int) -> bool:
-            blocks = await self._edition.blocks(PROCESS_FACTS, self._country, number, 1)
-            return not blocks or _process(between(blocks[0], 0, 1)).ocid > ocid
-
-        blocks: Sequence[Block] = await self._edition.blocks(
-            PROCESS_FACTS, self._country, await last_before(is_past), 1
-        )
+        edition, where = self._edition, (PROCESS_FACTS, self._country)
+        number = await last_block(edition, *where, lambda block: _process(between(block, 0, 1)).ocid > ocid)
+        blocks = await edition.blocks(*where, number, 1)
         listed = [one for _, rows in blocks for one in _processes(b"".join((b"[", rows, b"]")))]
         at = bisect_left(listed, ocid, key=lambda one: one.ocid)
         return listed[at] if at < len(listed) and listed[at].ocid == ocid else None

@@ -12,7 +12,7 @@ once and cached.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise, repeat
 from typing import Final, NamedTuple
 
@@ -82,8 +82,6 @@ class SteadyDays(NamedTuple):
 
 
 class PanelRows(list[bytes]):
-    """The rows of a panel as JSON."""
-
     def __init__(self, columns: PanelColumns) -> None:
         self._names = [f",{_quoted(name)}:" for name in (*columns.names, *columns.series)]
 
@@ -145,8 +143,6 @@ _read_names = msgspec.json.Decoder(_Names).decode
 
 
 class _Observed(msgspec.Struct):
-    """The members of an observation that a cell has."""
-
     source_ref: str
     license_class: str
     observed_at: str | None
@@ -165,7 +161,6 @@ async def history_of(edition: Edition, service_id: str) -> IssuerHistory | None:
 
 
 async def series_on(edition: Edition, series: str, day: int) -> SeriesCell:
-    """The latest observation of a series known on a day."""
     cells = edition.cache("panel series", _SERIES_KEPT)
     if (cell := cells.get((series, day))) is None:
         span = DayRange(day, until=day)
@@ -186,14 +181,15 @@ class PanelCells:
     def __init__(self, columns: PanelColumns) -> None:
         self.columns = columns
         self._names = [_quoted(name) for name in (*columns.names, *columns.series)]
-        self._positions = _Positions(columns.days)
-        self._ages: dict[tuple[str, ...], _AgeTexts] = {}
+        self._position = cache(partial(bisect_left, columns.days))
+        """The number of the first day that is not before a day."""
+        self._age_texts = cache(_age_text)
 
     def steady_days(self, history: IssuerHistory, first: int, end: int) -> Iterator[SteadyDays]:
         """The cells of an issuer on the days with the numbers [first, end), from its first known day on."""
         names, days, _, series_cells = self.columns
         columns = [_steps(history, name) for name in names]
-        starts = [[*map(self._positions.__getitem__, steps[0])] for steps in columns]
+        starts = [[*map(self._position, steps[0])] for steps in columns]
         changes = range(first, end) if series_cells else {first}.union(*starts)
         begins = sorted(at for at in changes if first <= at < end)
         steps_on = [[bisect_right(own, at) - 1 for at in begins] for own in starts]
@@ -246,34 +242,17 @@ class PanelCells:
     def _ages_on(self, days: Sequence[int], names: tuple[str, ...], ends: Sequence[int]) -> Sequence[str]:
         """For each day, the ages of these columns as a JSON object."""
         if len(set(ends)) == 1:  # as with metrics alone: all from one year
-            if (texts := self._ages.get(names)) is None:
-                texts = self._ages[names] = _AgeTexts(names)
-            return [texts[day - ends[0]] for day in days]
+            text_of = self._age_texts(names)
+            return [text_of(day - ends[0]) for day in days]
         template = "{" + ",".join([name + ":%d" for name in names]) + "}"
         return [template % tuple([day - end for end in ends]) for day in days]
 
 
-class _Positions(dict[int, int]):
-    """For a day, the number of the first day of a panel that is not before it."""
-
-    def __init__(self, days: Sequence[int]) -> None:
-        self._days = days
-
-    def __missing__(self, day: int) -> int:
-        at = self[day] = bisect_left(self._days, day)
-        return at
-
-
-class _AgeTexts(dict[int, str]):
+def _age_text(names: tuple[str, ...]) -> Callable[[int], str]:
     """For an age, the JSON object with this age of some columns."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        first, *others = names
-        self._parts = f"{{{first}:", *[f",{name}:" for name in others], "}"
-
-    def __missing__(self, age: int) -> str:
-        text = self[age] = str(age).join(self._parts)
-        return text
+    first, *others = names
+    parts = f"{{{first}:", *[f",{name}:" for name in others], "}"
+    return cache(lambda age: str(age).join(parts))
 
 
 def change_days(history: IssuerHistory, names: Sequence[str], first: int, last: int) -> list[int]:
@@ -301,7 +280,6 @@ class StatementRows(NamedTuple):
     modes: int
     tag: int
     line_items: frozenset[bytes] | None = None
-    """The requested line items; None for all."""
 
 
 _KIND: Final = "fundamentals"
@@ -315,7 +293,6 @@ _CORE, _REST = 0, 1
 
 
 def line_item_of(row: bytes) -> bytes:
-    """The line item of an encoded row of fundamentals."""
     start = row.find(_LINE_ITEM) + len(_LINE_ITEM)
     return row[start : row.find(b'"', start)]
 
@@ -381,7 +358,6 @@ async def core_first(
 
 
 def _others(line_items: frozenset[bytes] | None) -> Callable[[bytes], bool]:
-    """A test for rows that are not core."""
     if line_items is None:
         return lambda row: line_item_of(row) not in _CORE_ITEMS
     others = line_items - _CORE_ITEMS

@@ -7,8 +7,6 @@ from decimal import Decimal
 from itertools import chain, compress, groupby, islice
 from typing import Final, NamedTuple
 
-import msgspec
-
 from sankofa.edition.format.issuer_pages import (
     AS_OF,
     BYTE_RANGE,
@@ -213,16 +211,7 @@ TOO_OLD: Final = "too_old"
 _RANKS = (b'{"rank":1,', *(b',{"rank":%d,' % rank for rank in range(2, _LISTED + 1)))
 
 
-class Screen(msgspec.Struct, frozen=True):
-    """The rows of a screen, ranked, and how many issuers have none, by reason."""
-
-    selection: Selection
-    omitted: dict[str, int]
-
-
 class Ranking(NamedTuple):
-    """The values that a screen ranks."""
-
     metric: str
     country: str | None
     """None for all countries."""
@@ -234,11 +223,13 @@ class Ranking(NamedTuple):
     """The earliest last day that a value's year may have."""
 
 
-async def screen(edition: Edition, ranking: Ranking, *, most: int, after: int = 0) -> Screen:
-    """The first values by size after a rank."""
+async def screen(
+    edition: Edition, ranking: Ranking, *, most: int, after: int = 0
+) -> tuple[Selection, dict[str, int]]:
+    """The first values by size after a rank, and how many issuers have none, by reason."""
     pages = await _screen_pages(edition, ranking)
     if pages is None:
-        return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
+        return Selection((), 0, truncated=False), omissions([0] * STATES)
     last = after + most
     counts, ranges, years = _read_screen(*pages, ranking, after, last)
     rows = await edition.rows_at("metrics", ranges)
@@ -255,7 +246,7 @@ async def screen(edition: Edition, ranking: Ranking, *, most: int, after: int = 
         organisations=None if bare is None else bare.organisations,
     )
     omitted = omissions(counts)
-    return Screen(selection, {**omitted, TOO_OLD: counts[STATES]} if ranking.oldest else omitted)
+    return selection, {**omitted, TOO_OLD: counts[STATES]} if ranking.oldest else omitted
 
 
 async def rank_of(edition: Edition, ranking: Ranking, key: SortKey) -> int:

@@ -187,8 +187,6 @@ class BareReader(FormReader):
 
 
 class _SingleRow(NamedTuple):
-    """A row without its capture."""
-
     row: bytes
     sources: Sources
     organisation: bytes

@@ -128,7 +128,6 @@ def _exact(value: bytes, left_out: Sequence[str] = ()) -> bytes:
 
 
 def salts_of(rows: Sequence[bytes], secret: bytes) -> list[bytes]:
-    """The salts of rows in canonical form."""
     keyed = blake2b(digest_size=SALT_BYTES, key=secret)
     salts = []
     for row in rows:

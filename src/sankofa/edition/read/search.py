@@ -189,7 +189,6 @@ class NameQuery:
         self._words = list(islice(dict.fromkeys(query_words), _MOST_WORDS))
         self._scope = f"{country}|" if country else ""
         self.records = int(edition.manifest.get("indexes", {}).get(index.records, 1))
-        """Number of records in the index."""
         self._known: dict[str, Meanings] | None = None
         self._meanings: dict[str, Meanings] | None = None
         self._results: dict[tuple[int, str | None], tuple[list[Hit], bool]] = {}
@@ -258,7 +257,6 @@ class NameQuery:
         return any(True for _ in numbers)
 
     async def is_known(self, *, forgiving: bool) -> bool:
-        """Whether any word is known."""
         return any(meant.words for meant in (await self.meanings(forgiving=forgiving)).values())
 
     async def search(

@@ -31,7 +31,6 @@ _MISSPELT: Final = 8
 _FEW_RECORDS: Final = 64
 """Up to this many records in all lists of a word, a table is faster."""
 _BYTES_A_RECORD: Final = 100
-"""Approximate size of a record in a table."""
 _CACHE: Final = "meanings of words"
 _WORDS_KEPT: Final = 8_192
 _LARGEST_KEPT: Final = 8 * 1024

@@ -9,6 +9,7 @@ from typing import Final
 from sankofa.edition.format.row_blocks import RowSlice, between, select_where
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition
+from sankofa.engines.block_file import Block
 from sankofa.model.vintages import Mode
 
 _EVERY_ROW: Final = 2**31 - 1
@@ -40,6 +41,16 @@ async def first_past(count: int, is_past: Callable[[int], Awaitable[bool]]) -> i
     return low
 
 
+async def last_block(edition: Edition, kind: str, key: str, is_past: Callable[[Block], bool]) -> int:
+    """The number of the last block under a key that is not past a position; 0 if all are past it."""
+
+    async def at(number: int) -> bool:
+        blocks = await edition.blocks(kind, key, number, 1)
+        return not blocks or is_past(blocks[0])
+
+    return await last_before(at)
+
+
 async def find(
     edition: Edition,
     kind: str,
@@ -53,11 +64,7 @@ async def find(
 ) -> tuple[int, int]:
     """`skip` and `passed` with which `Edition.select` begins at the first row after the key."""
 
-    async def is_past(number: int) -> bool:
-        blocks = await edition.blocks(kind, key, number, 1)
-        return not blocks or is_behind(between(blocks[0], 0, 1))
-
-    block = await last_before(is_past)
+    block = await last_block(edition, kind, key, lambda block: is_behind(between(block, 0, 1)))
     blocks = await edition.blocks(kind, key, block, 1)
 
     def is_served(row: bytes) -> bool:

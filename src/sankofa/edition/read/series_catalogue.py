@@ -55,14 +55,6 @@ CATALOGUE_ORDER: Final = RowOrder(
 RELEASE_ORDER: Final = RowOrder("-release_date", "frequency", "country")
 
 
-class CataloguePage(NamedTuple):
-    """Rows, their number, and the number of the first entry of the next page."""
-
-    slices: list[RowSlice]
-    row_count: int
-    following: int | None
-
-
 def entry_count(edition: Edition) -> int:
     return int(edition.manifest.get("rows", {}).get(SERIES_ENTRIES, 0))
 
@@ -107,32 +99,33 @@ async def entries_on(edition: Edition) -> Known | None:
 
 async def catalogue_page(
     edition: Edition, spans: Sequence[Span], country: str | None, first: int, most: int
-) -> CataloguePage:
-    """The entries within spans from a number on, optionally of one country."""
+) -> Selection:
+    """The entries within spans from a number on, optionally of one country. `following` is the next one."""
     own = None if country is None else await country_entries(edition, country)
     slices: list[RowSlice] = []
     count = 0
+    following = None
     yield_points = YieldPoints(_ROWS_PER_YIELD)
-    if isinstance(edition, DayView):
-        for number in (n for start, end in _neighbours(spans, own, first) for n in range(start, end)):
-            await yield_points.step(8)
-            if (row := await entry_on(edition, number)) is None:
-                continue
-            if count == most:
-                return CataloguePage(slices, count, number)
-            slices.append(row)
-            count += 1
-        return CataloguePage(slices, count, None)
     for start, end in _neighbours(spans, own, first):
-        if count == most:
-            return CataloguePage(slices, count, start)
-        stop = min(end, start + most - count)
-        slices += await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, start, stop)
-        count += stop - start
-        await yield_points.step(8)
-        if stop < end:
-            return CataloguePage(slices, count, stop)
-    return CataloguePage(slices, count, None)
+        if isinstance(edition, DayView):
+            for number in range(start, end):
+                await yield_points.step(8)
+                if (row := await entry_on(edition, number)) is None:
+                    continue
+                if count == most:
+                    following = (number,)
+                    break
+                slices.append(row)
+                count += 1
+        else:
+            stop = min(end, start + most - count)
+            slices += await edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, start, stop)
+            count += stop - start
+            await yield_points.step(8)
+            following = (stop,) if stop < end else None
+        if following is not None:
+            break
+    return Selection(slices, count, truncated=following is not None, following=following)
 
 
 async def entry_on(edition: Edition, number: int) -> bytes | None:
@@ -223,20 +216,18 @@ def _neighbours(spans: Sequence[Span], own: Sequence[int] | None, first: int) ->
             at = stop_at
 
 
-async def release_rows(
-    edition: Edition, series: str, first: int, most: int
-) -> tuple[list[bytes], bool] | None:
-    """Rows of the releases of a series from a number on, and whether more follow; None without releases."""
+async def release_rows(edition: Edition, series: str, first: int, most: int) -> Selection | None:
+    """The releases of a series from a number on; None without releases. `following` is the next number."""
     if not await edition.holds(SERIES_RELEASES, series):
         return None
-    rows: list[bytes] = []
+    rows: list[RowSlice] = []
     async for row in _releases(edition, series, first):
         if len(rows) == most:
-            return rows, True
+            return Selection(rows, most, truncated=True, following=(first + most,))
         rows.append(row)
     if edition.lock is not None and not rows and not first:
         return None
-    return rows, False
+    return Selection(rows, len(rows), truncated=False)
 
 
 async def release_behind(edition: Edition, series: str, key: SortKey) -> int:
@@ -372,7 +363,6 @@ def _modes(edition: Edition, kind: str) -> int:
 async def restatement_behind(
     edition: Edition, question: RestatementQuestion, key: SortKey
 ) -> tuple[int | str, ...]:
-    """Where the rows after a sort key begin."""
     year = 0 if question.service_id is not None else -int(str(key[0])[:4])
     for number, kind, listed in question.lists(edition):
         if number == year:

@@ -109,7 +109,6 @@ def _sort_fields(compact: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def tender_sort_key(released: bytes, ocid: bytes, release_id: bytes) -> tuple[bytes, bytes, bytes]:
-    """The sort key of a release among all countries."""
     # A longer instant is later and sorts first, so the end of the text sorts last.
     return released.rstrip(b"Z").translate(_NEWEST_FIRST) + b"\xff", ocid, release_id
 
@@ -149,7 +148,8 @@ class TenderFilter(NamedTuple):
     @property
     def by_index(self) -> bool:
         """Whether an index finds the releases; otherwise they are consecutive."""
-        return bool(self.words or self.values) or self.ocid is not None or self._by_column
+        by_column = self.closes or self.min_value is not None
+        return bool(self.words or self.values) or self.ocid is not None or by_column
 
     @property
     def nothing(self) -> bool:
@@ -159,10 +159,6 @@ class TenderFilter(NamedTuple):
     @property
     def closes(self) -> bool:
         return self.closing_from is not None or self.closing_to is not None
-
-    @property
-    def _by_column(self) -> bool:
-        return self.closes or self.min_value is not None
 
 
 class _Valued(msgspec.Struct):
@@ -275,10 +271,11 @@ def _intersection(numbers: Sequence[int], holders: memoryview) -> list[int]:
 
 
 async def tenders_of_country(
-    edition: Edition, country: str, filters: TenderFilter, most: int, start: Start, *, compact: bool
+    edition: Edition, country: str, filters: TenderFilter, most: int, first: int, *, compact: bool
 ) -> Selection:
+    """The next releases of a country from a number on."""
     days = await _days(edition, country)
-    first = int(start[0]) if start else _first_of(days, _newest(edition, filters))
+    first = max(first, _first_of(days, _newest(edition, filters)))
     end = 0 if filters.nothing else _end_of(days, filters.earliest)
     if filters.by_index:
         listed = await hits(edition, country, filters, first, end, most)
@@ -397,20 +394,15 @@ async def process_releases(edition: Edition, ocid: str) -> list[tuple[date, str,
     return [(date.fromordinal(day), country, number) for _, _, day, country, number in releases]
 
 
-async def find_of_country(edition: Edition, country: str, key: SortKey) -> Start:
-    """The `start` with which `tenders_of_country` continues after a sort key."""
-    return (await _number_behind(edition, country, key),)
-
-
 async def find_of_all(edition: Edition, key: SortKey) -> Start:
     """The `start` with which `tenders_of_all` continues after a sort key."""
     pairs: list[int | str] = []
     for country in await edition.keys(_DAYS):
-        pairs += (country, await _number_behind(edition, country, key))
+        pairs += (country, await number_behind(edition, country, key))
     return (_day_of(key), *pairs)
 
 
-async def _number_behind(edition: Edition, country: str, key: SortKey) -> int:
+async def number_behind(edition: Edition, country: str, key: SortKey) -> int:
     """The number of the first release of a country after a sort key of any country."""
     *fields, of_country = (str(part) for part in key)
     released, ocid, release_id = (field.encode() for field in fields)
@@ -435,7 +427,6 @@ def _newest(edition: Edition, filters: TenderFilter) -> int | None:
 
 
 async def _days(edition: Edition, country: str) -> DayRows:
-    """The days of a country's releases."""
     return DayRows(await edition.numbers(_DAYS, country, keep=True))
 
 
