@@ -375,7 +375,7 @@ class Edition:
         self._stored.scrub(most)
 
     def close(self) -> None:
-        self.parts.clear()
+        self.parts = BoundedCache(_MOST_PARTS)
         self.caches.clear()
         self._cached_numbers.clear()
         self._cached_blocks.clear()
