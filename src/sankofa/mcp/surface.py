@@ -46,6 +46,7 @@ from sankofa.operations.answers import (
     Headers,
     problem_body,
     problem_headers,
+    weights_in,
 )
 from sankofa.operations.contract import Call
 from sankofa.operations.locked import AT, explained, locked, narrower
@@ -61,7 +62,7 @@ from sankofa.operations.service import (
     check_request,
     read_body,
 )
-from sankofa.settings import Settings
+from sankofa.settings import Settings, listed
 
 _log = logging.getLogger("sankofa.mcp")
 _ALLOW: Final = "POST, OPTIONS"
@@ -104,8 +105,7 @@ def check_content(headers: Headers) -> None:
 
 @lru_cache(maxsize=64)
 def _accepts_json(accept: bytes) -> bool:
-    kinds = accept.decode("latin-1").lower().split(",")
-    return any(kind.partition(";")[0].strip() in _ACCEPTED for kind in kinds)
+    return not weights_in(accept).keys().isdisjoint(_ACCEPTED)
 
 
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
@@ -117,10 +117,11 @@ class Guard:
 
     def __init__(self, settings: Settings, domains: Domains) -> None:
         self._domains = domains
-        allowed = _listed(settings.mcp_allowed_hosts)
-        own_hosts = (_host_of(url) for url in (settings.base_url, settings.public_mcp_url))
+        allowed = listed(settings.mcp_allowed_hosts.lower())
+        own_urls = (settings.base_url, settings.public_mcp_url)
+        own_hosts = (_without_port(urlsplit(url).netloc.rpartition("@")[2].lower()) for url in own_urls)
         self._hosts = frozenset((*_LOCAL, *own_hosts, *(name.removesuffix(":*") for name in allowed)))
-        named = (origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
+        named = (origin.rstrip("/") for origin in listed(settings.mcp_allowed_origins.lower()))
         self._origins = frozenset(named) | settings.cors_allowed()
 
     async def check(self, host: bytes, headers: Headers) -> Site:
@@ -143,14 +144,6 @@ class Guard:
 
     def _is_own_host(self, authority: str) -> bool:
         return authority in self._hosts or _without_port(authority) in self._hosts
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip().lower() for part in text.split(",") if part.strip()]
-
-
-def _host_of(url: str) -> str:
-    return _without_port(urlsplit(url).netloc.rpartition("@")[2].lower())
 
 
 def _without_port(authority: str) -> str:

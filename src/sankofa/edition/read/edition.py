@@ -14,7 +14,6 @@ from sankofa.edition.format.row_blocks import (
     RowSlice,
     between,
     last_row,
-    row_ends,
     select,
     select_where,
     shows_any,
@@ -284,31 +283,13 @@ class Edition:
 
     async def rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[RowSlice]:
         """The rows [first, end) under a key, if every block except the last has the same number of rows."""
-        blocks = await self._blocks_between(kind, key, rows_per_block, first, end)
-        return [between(*block_and_rows) for block_and_rows in blocks]
-
-    async def single_rows(
-        self, kind: str, key: str, rows_per_block: int, first: int, end: int
-    ) -> list[RowSlice]:
-        """Like `rows`, with one slice for each row."""
-        slices: list[RowSlice] = []
-        for block, begin, stop in await self._blocks_between(kind, key, rows_per_block, first, end):
-            starts, rows = [0, *(at + 1 for at in row_ends(block))], memoryview(block[1])
-            numbers = range(begin, min(stop, len(starts) - 1))
-            slices += [rows[starts[number] : starts[number + 1] - 1] for number in numbers]
-        return slices
-
-    async def _blocks_between(
-        self, kind: str, key: str, rows_per_block: int, first: int, end: int
-    ) -> list[tuple[Block, int, int]]:
-        """The blocks with the rows [first, end) of a key, and the row numbers [begin, stop) in each."""
-        skip, following = first // rows_per_block, -(-end // rows_per_block)
         if first >= end:
             return []
+        skip, following = first // rows_per_block, -(-end // rows_per_block)
         blocks = await self._reader.blocks(kind, key, skip, following - skip) or ()
         starts = range(skip * rows_per_block, end, rows_per_block)
         return [
-            (block, max(first - start, 0), min(end - start, rows_per_block))
+            between(block, max(first - start, 0), min(end - start, rows_per_block))
             for start, block in zip(starts, blocks, strict=False)
         ]
 

@@ -26,7 +26,7 @@ from sankofa.edition.format.keys import (
     process_list,
     size_of,
 )
-from sankofa.edition.format.row_blocks import LONGEST_TEXT, RowSlice, SortKey
+from sankofa.edition.format.row_blocks import LONGEST_TEXT, RowSlice, SortKey, row_ends
 from sankofa.edition.format.visibility import DayRows
 from sankofa.edition.read.day_view import is_stranger
 from sankofa.edition.read.edition import Edition, Selection
@@ -74,7 +74,7 @@ async def single_rows(edition: Edition, country: str, numbers: Sequence[int]) ->
     yield_points = YieldPoints(_BRIEFS_PER_YIELD)
     slices: list[RowSlice] = []
     for number in numbers:
-        slices += await edition.single_rows(TENDERS, country, TENDERS_PER_BLOCK, number, number + 1)
+        slices += await edition.rows(TENDERS, country, TENDERS_PER_BLOCK, number, number + 1)
         await yield_points.step()
     return slices
 
@@ -83,11 +83,10 @@ async def briefs(edition: Edition, country: str, block: int) -> Sequence[Brief]:
     """The sort keys and compact rows of the releases of a block, cached."""
     cached: Sequence[Brief] | None = edition.parts.get((TENDERS, country, block))
     if cached is None:
-        first = block * TENDERS_PER_BLOCK
-        rows = await edition.single_rows(
-            TENDERS, country, TENDERS_PER_BLOCK, first, first + TENDERS_PER_BLOCK
-        )
-        cached = [_brief(row) for row in rows]
+        (stored,) = await edition.blocks(TENDERS, country, block, 1)
+        ends, rows = row_ends(stored), memoryview(stored[1])
+        starts = [0, *(end + 1 for end in ends)]
+        cached = [_brief(rows[start:end]) for start, end in zip(starts, ends, strict=False)]
         await asyncio.sleep(0)  # many countries take long
         edition.parts.put((TENDERS, country, block), cached)
     return cached
