@@ -1,33 +1,28 @@
-"""The metrics of one issuer: rows on the wire, their days and sizes, and the reasons for missing values.
-
-A row is the encoded bytes of `MetricsRow`, assembled from text because metrics share inputs and the issuer.
-"""
+"""The metrics of one issuer: rows on the wire, their days and sizes, and the reasons for missing values."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
-from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
+from sankofa.derive.metrics.contract import PRIOR, slugs
 from sankofa.derive.metrics.derive import Derived, LaterChange, Stretch, Value
-from sankofa.derive.metrics.lines import MEASURES, Figure, Part
+from sankofa.derive.metrics.lines import MEASURES, Figure
 from sankofa.edition.format.issuer_pages import UNDATED
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import AS_KNOWN
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER, iso_day
 from sankofa.model.provenance import strictest
-from sankofa.model.rows import State, wire
+from sankofa.model.rows import MetricInput, State, wire
 
 METRICS: Final = "metrics"
 """The kind of these rows."""
 _CURRENT = Entry(b"").modes | AS_KNOWN
 _NUMBERS = {slug: number for number, slug in enumerate(slugs())}
-_SOURCE = UNDATED.decode() + '"source_ref":'
 _encode = wire.encode
 _PLACES = Decimal("0.0001")
 
@@ -77,17 +72,68 @@ class Shown(NamedTuple):
     state: int
 
 
+class _Row(msgspec.Struct, gc=False):
+    """`MetricsRow` in its order, without the members of `UNDATED`."""
+
+    source_ref: str
+    license_class: str
+    observed_at: str
+    service_id: str
+    legal_name: str | None
+    country: str | None
+    metric: str
+    value: Decimal
+    unit: str
+    period_end: str
+    available_at: str
+    methodology_ref: str
+    inputs: list[MetricInput]
+
+
 def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
-    write = _Writer(entity)
-    return [
-        Entry(
-            write.row(value),
-            value.first,
-            value.until,
-            _CURRENT if value.current else AS_KNOWN,
-            _NUMBERS[value.metric.slug],
+    identity = entity.service_id, entity.legal_name, entity.country
+    known: dict[tuple[str, int], list[MetricInput]] = {}
+    entries: list[Entry] = []
+    for value in values:
+        inputs: list[MetricInput] = []
+        for name, figure in zip(value.names, value.figures, strict=True):
+            item = name.removeprefix(PRIOR)
+            if (own := known.get((item, id(figure)))) is None:
+                own = known[item, id(figure)] = _inputs(item, figure)
+            inputs += own
+        reports = [report for figure in value.figures for report in figure.reports]
+        metric = value.metric
+        row = _Row(
+            reports[0].source_ref,
+            strictest(report.capture.license_class for report in reports),
+            max(report.capture.observed_at for report in reports),
+            *identity,
+            metric.slug,
+            value.value,
+            metric.unit,
+            iso_day(value.end),
+            iso_day(max(report.available for report in reports)),
+            metric.methodology_ref,
+            inputs,
         )
-        for value in values
+        modes = _CURRENT if value.current else AS_KNOWN
+        text = UNDATED + _encode(row)[1:]
+        entries.append(Entry(text, value.first, value.until, modes, _NUMBERS[metric.slug]))
+    return entries
+
+
+def _inputs(line_item: str, figure: Figure) -> list[MetricInput]:
+    """All parts of a figure, each under its line item."""
+    return [
+        MetricInput(
+            line_item=line_item,
+            concept=part.concept if ":" in part.concept else None,
+            period_end=date.fromordinal(figure.end),
+            value=part.value,
+            vintage=part.vintage,
+            source_ref=part.report.source_ref,
+        )
+        for part in figure.parts
     ]
 
 
@@ -191,74 +237,3 @@ def coverage(issuers: Iterable[CoverageSteps], as_of: int) -> dict[str, Decimal]
         for slug, count in zip(slugs(), totals, strict=True):
             counts[f"coverage_{slug}"] = (Decimal(count) / published).quantize(_PLACES)
     return counts
-
-
-_Input = tuple[int, str, frozenset[int], str, tuple[Report, ...]]
-"""The day it became public, its source_ref as JSON, its captures, the input as JSON, and its reports."""
-_public = itemgetter(0)
-_available = attrgetter("available")
-
-
-class _Writer:
-    """Writes the rows of one issuer; the order of the members is that of `MetricsRow`."""
-
-    def __init__(self, entity: Entity) -> None:
-        named = (_json(entity.service_id), _json(entity.legal_name), _json(entity.country))
-        self._issuer = '"service_id":{},"legal_name":{},"country":{},'.format(*named)
-        self._inputs: dict[tuple[str, int], _Input] = {}
-        self._captured: dict[frozenset[int], str] = {}
-        self._metrics: dict[str, tuple[str, str, str]] = {}
-
-    def row(self, value: Value) -> bytes:
-        known = self._inputs
-        inputs = [
-            known.get((name.removeprefix(PRIOR), id(figure))) or self._input(name, figure)
-            for name, figure in zip(value.names, value.figures, strict=True)
-        ]
-        available, source_ref = max(map(_public, inputs)), inputs[0][1]
-        captures = frozenset().union(*[capture_ids for _, _, capture_ids, _, _ in inputs])
-        captured = self._captured.get(captures) or self._provenance(captures, inputs)
-        named, unit, reference = self._metrics.get(value.metric.slug) or self._metric(value.metric)
-        return (
-            f"{_SOURCE}{source_ref}{captured}{named}{_json(value.value)}{unit}{iso_day(value.end)}"
-            f'","available_at":"{iso_day(available)}{reference}'
-            f"{','.join([written for _, _, _, written, _ in inputs])}]}}"
-        ).encode()
-
-    def _input(self, name: str, figure: Figure) -> _Input:
-        """All parts of a figure, each under its line item."""
-        item, end = name.removeprefix(PRIOR), iso_day(figure.end)
-        written = ",".join([self._part(item, end, part) for part in figure.parts])
-        reports = tuple([part.report for part in figure.parts])
-        available = max(map(_available, reports))
-        captures = frozenset([report.capture_id for report in reports])
-        written_input = available, _json(reports[0].source_ref), captures, written, reports
-        self._inputs[item, id(figure)] = written_input
-        return written_input
-
-    def _part(self, item: str, end: str, part: Part) -> str:
-        concept = _json(part.concept if ":" in part.concept else None)
-        return (
-            f'{{"line_item":"{item}","concept":{concept},"period_end":"{end}","value":{_json(part.value)},'
-            f'"vintage":{part.vintage},"source_ref":{_json(part.report.source_ref)}}}'
-        )
-
-    def _provenance(self, captures: frozenset[int], inputs: list[_Input]) -> str:
-        """The strictest licence class, the latest capture."""
-        sources = [report.capture for _, _, _, _, reports in inputs for report in reports]
-        licence = _json(strictest(capture.license_class for capture in sources))
-        observed = _json(max(capture.observed_at for capture in sources))
-        part = self._captured[captures] = f',"license_class":{licence},"observed_at":{observed},'
-        return part
-
-    def _metric(self, metric: Metric) -> tuple[str, str, str]:
-        parts = self._metrics[metric.slug] = (
-            f'{self._issuer}"metric":{_json(metric.slug)},"value":',
-            f',"unit":{_json(metric.unit)},"period_end":"',
-            f'","methodology_ref":{_json(metric.methodology_ref)},"inputs":[',
-        )
-        return parts
-
-
-def _json(value: str | Decimal | None) -> str:
-    return _encode(value).decode()
