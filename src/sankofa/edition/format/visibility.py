@@ -48,21 +48,14 @@ def admitted(row_modes: int, row_tag: int, modes: int, tag: int) -> bool:
     return bool(row_modes & modes) and tag in (ANY_TAG, row_tag)
 
 
-class DayRowsWriter:
-    """Collects pairs of a day and the number of its first row, from rows ordered newest first."""
-
-    def __init__(self) -> None:
-        self._pairs = array("i")
-        self.rows = 0
-
-    def add(self, day: int) -> None:
-        if not self._pairs or self._pairs[-2] != day:
-            self._pairs.extend((day, self.rows))
-        self.rows += 1
-
-    def pairs(self, *, ended: bool) -> "array[int]":
-        """The pairs. `ended` adds a last pair with the number of rows."""
-        return self._pairs + array("i", (0, self.rows)) if ended else self._pairs
+def day_rows(days: Sequence[int], *, ended: bool) -> "array[int]":
+    """Pairs of a day and the number of its first row, from the day of each row, newest first. `ended` adds a
+    last pair with the number of rows."""
+    pairs = array("i")
+    for row, day in enumerate(days):
+        if not row or days[row - 1] != day:
+            pairs.extend((day, row))
+    return pairs + array("i", (0, len(days))) if ended else pairs
 
 
 class DayRows:

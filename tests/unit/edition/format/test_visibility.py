@@ -13,9 +13,9 @@ from sankofa.edition.format.row_blocks import Entry, pack, select, select_where,
 from sankofa.edition.format.visibility import (
     ANY_TAG,
     DayRows,
-    DayRowsWriter,
     admitted,
     blocks_within,
+    day_rows,
     first_day_of_blocks,
     visible,
 )
@@ -109,12 +109,9 @@ NEWEST_FIRST = st.lists(st.integers(1, 20), min_size=1, max_size=40).map(lambda 
 
 @given(NEWEST_FIRST, st.integers(1, 21))
 def test_the_rows_of_a_day_are_found_by_their_number(days: list[int], day: int) -> None:
-    writer = DayRowsWriter()
-    for one in days:
-        writer.add(one)
     older = [number for number, one in enumerate(days) if one <= day]
-    assert DayRows(writer.pairs(ended=False)).first_row(day) == (older[0] if older else None)
-    index = DayRows(memoryview(writer.pairs(ended=True).tobytes()).cast("i"))
+    assert DayRows(day_rows(days, ended=False)).first_row(day) == (older[0] if older else None)
+    index = DayRows(memoryview(day_rows(days, ended=True).tobytes()).cast("i"))
     assert index.count == len(days)
     assert index.days() == sorted(set(days))[::-1]
     assert index.first_row(day) == (older[0] if older else len(days))

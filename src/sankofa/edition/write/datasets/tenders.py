@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -43,7 +43,7 @@ from sankofa.edition.format.flag_steps import (
     flag_party_key,
 )
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.edition.format.visibility import DayRowsWriter
+from sankofa.edition.format.visibility import day_rows
 from sankofa.edition.write.context import BuildContext
 from sankofa.edition.write.dataset import Building, Input, KeyRows, Outcome, dataset, provenance
 from sankofa.edition.write.tables import (
@@ -86,10 +86,8 @@ def releases(context: BuildContext) -> Iterator[KeyRows]:
 @dataset("tender_day", None, needs=(keys.TENDERS,), reads=())
 def days(context: BuildContext, releases: None) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
-        day_rows = DayRowsWriter()
-        for tender in context.tenders.of(country):
-            day_rows.add(ordinal(tender.row.release_date[:10]))
-        yield KeyRows(country, _numbers(day_rows.pairs(ended=True)))
+        days = [ordinal(tender.row.release_date[:10]) for tender in context.tenders.of(country)]
+        yield KeyRows(country, _numbers(day_rows(days, ended=True)))
 
 
 @dataset("tender_word", None, needs=(keys.TENDERS,), reads=(), partitioned=True)
@@ -268,35 +266,26 @@ table(
 )
 
 
-class _Sightings:
-    """The number of releases with a party in a role, and the newest release."""
+class _Sightings(NamedTuple):
+    """The number of releases with a party in a role, their first and last day, and the newest."""
 
-    __slots__ = ("capture_id", "count", "first", "last", "location")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first = self.last = ""
-        self.location = ""
-        self.capture_id = 0
-
-    def see(self, tender: Tender) -> None:
-        row = tender.row
-        day = row.release_date[:10]
-        if not self.count or day > self.last:
-            self.last, self.location, self.capture_id = day, row.location, row.capture_id
-        self.first = min(self.first or day, day)
-        self.count += 1
+    releases: int
+    first: str
+    last: str
+    newest: ReleaseRow
 
 
 @dataset("tender_party", TenderPartyRow, needs=(keys.TENDERS,), reads=())
 def parties(context: BuildContext, releases: None) -> Iterator[KeyRows]:
-    sightings: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
+    sightings: dict[tuple[Resolved, str], _Sightings] = {}
     for country in context.tenders.countries:
         for tender in context.tenders.of(country):
-            for party, roles in tender.parties:
-                for role in roles:
-                    sightings[party, role].see(tender)
-    ordered = sorted(sightings, key=lambda k: (-sightings[k].count, k[0].name, k[1], *k[0][1:4]))
+            row, day = tender.row, tender.row.release_date[:10]
+            for key in ((party, role) for party, roles in tender.parties for role in roles):
+                count, first, last, newest = sightings.get(key, (0, day, "", row))
+                newest = row if day > last else newest
+                sightings[key] = _Sightings(count + 1, min(first, day), max(last, day), newest)
+    ordered = sorted(sightings, key=lambda k: (-sightings[k].releases, k[0].name, k[1], *k[0][1:4]))
     aliases = {entity.service_id: entity.aliases for entity in context.entities}
     by_question: defaultdict[str, list[tuple[Resolved, str]]] = defaultdict(list)
     for key in ordered:
@@ -312,7 +301,7 @@ def parties(context: BuildContext, releases: None) -> Iterator[KeyRows]:
 
 
 def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sightings) -> TenderPartyRow:
-    capture = context.captures[sightings.capture_id]
+    capture = context.captures[sightings.newest.capture_id]
     own = party.identifiers[0] if party.identifiers else None
     return TenderPartyRow(
         service_id=party.match.service_id,
@@ -323,10 +312,10 @@ def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sighti
         org_evidence=party.org_evidence,
         match_method=party.match.method,
         match_score=party.match.score,
-        release_count=sightings.count,
+        release_count=sightings.releases,
         first_seen=date.fromisoformat(sightings.first),
         last_seen=date.fromisoformat(sightings.last),
-        **provenance(capture, sightings.location),
+        **provenance(capture, sightings.newest.location),
     )
 
 
@@ -418,7 +407,7 @@ def fact_days(context: BuildContext, facts: list[KeyRows]) -> Iterator[KeyRows]:
 def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> Iterator[Entry]:
     values = TenderValues(context.tenders.of(alpha2))
     entity = country_entity(alpha2)
-    day_rows = DayRowsWriter()
+    served = array("i")
     for number, tender in enumerate(context.tenders.of(alpha2)):
         vintage = values.numbers[number]
         row, summary = tender.row, tender.summary
@@ -432,10 +421,10 @@ def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> I
             entity, TENDER, ref, TENDER_VALUE, msgspec.Raw(value.encode()), currency, (day, "tender"), day,
             vintage, _source(context, row),
         )  # fmt: skip
-        day_rows.add(first)
+        served.append(first)
         yield Entry(wire.encode(tender_fact), first, values.untils[number])
-    if day_rows.rows:
-        days.append(KeyRows(entity.entity_id, [Entry(day_rows.pairs(ended=False).tobytes())]))
+    if served:
+        days.append(KeyRows(entity.entity_id, [Entry(day_rows(served, ended=False).tobytes())]))
 
 
 def _awards(
