@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
-from itertools import chain
+from itertools import chain, starmap
 from typing import Annotated, Final
 
 import msgspec
@@ -47,18 +47,11 @@ from sankofa.model.rows import MacroAnnualRow, wire
 ANNUAL_TABLE: Final = "af-macro-annual"
 
 
-class _IndicatorPart(msgspec.Struct, frozen=True, array_like=True):
-    """An indicator in a country, as stored."""
-
-    key: str
-    rows: PreparedRows
-
-
 _INDICATORS: Final = "indicator-summary"
 _Summary = tuple[SeriesSummary, CatalogueEntry]
 """What other datasets need from an indicator, so that they need not read its rows."""
 _write = msgspec.msgpack.Encoder().encode
-_read = msgspec.msgpack.Decoder(tuple[list[_IndicatorPart], list[TallyRow]]).decode
+_read = msgspec.msgpack.Decoder(tuple[list[tuple[str, PreparedRows]], list[TallyRow]]).decode
 _read_summaries = msgspec.msgpack.Decoder(list[_Summary]).decode
 
 
@@ -68,7 +61,7 @@ def annual(context: BuildContext) -> Building:
     for part in context.macro.parts(keys.MACRO_ANNUAL):
         stored, counted = _read(part)
         tally.update(counted)
-        yield from (KeyRows(one.key, one.rows) for one in stored)
+        yield from starmap(KeyRows, stored)
     return Outcome(tally=tally)
 
 
@@ -83,7 +76,7 @@ def _derived(columns: Sequence[MacroColumn]) -> Iterator[tuple[str, bytes]]:
         return
     provenance = ProvenanceText(columns[0].captures)
     tally = CoverageTally()
-    parts: list[_IndicatorPart] = []
+    parts: list[tuple[str, PreparedRows]] = []
     summaries: list[_Summary] = []
     rows: list[MacroAnnualRow] = []
     superseded: list[str | None] = []
@@ -133,7 +126,7 @@ def _rows(
 
 def _indicator(
     column: MacroColumn, entries: list[Entry], tally: CoverageTally
-) -> tuple[_IndicatorPart, _Summary]:
+) -> tuple[tuple[str, PreparedRows], _Summary]:
     country, indicator, name, unit, note = column.indicator
     sources: dict[int, Counted] = {}
     listed = [year for year, known in column.years.items() if known.listed]
@@ -151,8 +144,7 @@ def _indicator(
         capture.ref(location, newest.document), capture.license_class, capture.observed_at,
     )  # fmt: skip
     tally.add_once("indicators", country, sources, column.captures)
-    part = _IndicatorPart(key, packed(entries, pack_series))
-    return part, (summary_of(key, entries), entry)
+    return (key, packed(entries, pack_series)), (summary_of(key, entries), entry)
 
 
 @dataset(f"{keys.MACRO_ANNUAL}-list", None, reads=(Input.ANNUAL,))
