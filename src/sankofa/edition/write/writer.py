@@ -42,17 +42,22 @@ class Reuse:
     def __init__(self, context: BuildContext, writer: EditionWriter) -> None:
         self._datasets = {dataset.kind: dataset for dataset in datasets()}
         self._tables = {table.name: table for table in tables()}
+        self._roots = {name: self._datasets.get(self._root(table)) for name, table in self._tables.items()}
+        """The dataset that each table takes its rows from, directly or through other tables."""
         self._writer = writer
         self._memo = context.memo
         self.inputs: dict[str, str] = {}
         """Digests by dataset or table, without those that declare no inputs."""
-        for name in (*self._datasets, *self._tables):
-            if name in self._datasets and self._datasets[name].by_organisation:
-                continue  # reused partition by partition
-            if (reads := self._all_reads(name)) is not None:
-                self.inputs[name] = context.inputs.digest(name, reads)
-            elif name in self._tables and self._by_organisation(self._tables[name]):
+        for kind, dataset in self._datasets.items():
+            reads = self._all_reads(dataset)
+            if reads is not None and not dataset.by_organisation:  # those are reused partition by partition
+                self.inputs[kind] = context.inputs.digest(kind, reads)
+        for name, table in self._tables.items():
+            root = self._roots[name]
+            if root is not None and root.by_organisation and root.reads is None:
                 self.inputs[name] = _digest_of_partitions(name, context)
+            elif (reads := self._all_reads(root or table)) is not None:
+                self.inputs[name] = context.inputs.digest(name, reads)
         known = {name: self.known(inputs) for name, inputs in self.inputs.items()}
         self.records = {name: record for name, record in known.items() if record is not None}
         """Records of the reused datasets and tables, by name."""
@@ -81,46 +86,31 @@ class Reuse:
             for need in one.needs
             if need in self.records and self.records[need].returned
         }
-        roots_read = {self._root(table) for name, table in self._tables.items() if name not in self.records}
-        for name, table in self._tables.items():
-            root = self._root(table)
-            if self._by_organisation(table):
-                dropped.update({name} if root in roots_read else ())
-            elif root:
-                dropped.update(
-                    {root} if name not in self.records else {name} if root not in self.records else ()
-                )
+        roots = [(name, root) for name, root in self._roots.items() if root is not None]
+        roots_read = {root.kind for name, root in roots if name not in self.records}
+        for name, root in roots:
+            if root.by_organisation:
+                dropped.update({name} if root.kind in roots_read else ())
+            elif name not in self.records:
+                dropped.add(root.kind)
+            elif root.kind not in self.records:
+                dropped.add(name)
         return dropped & self.records.keys()
 
     def _root(self, table: Table) -> str:
-        """The dataset that a table takes its rows from, directly or through other tables; empty for none."""
         source = table.takes_from
         while source in self._tables:
             source = self._tables[source].takes_from
         return source
 
-    def _by_organisation(self, table: Table) -> bool:
-        root = self._root(table)
-        return bool(root) and self._datasets[root].by_organisation
-
-    def _all_reads(self, name: str) -> set[Input] | None:
+    def _all_reads(self, one: Dataset | Table) -> set[Input] | None:
         """The inputs of a dataset or table and of the kinds it needs; None if not declared."""
-        one: Dataset | Table = self._tables[name] if name in self._tables else self._datasets[name]
-        if isinstance(one, Table) and one.takes_from:
-            root = self._root(one)
-            undeclared = self._by_organisation(one) and self._datasets[root].reads is None
-            return None if undeclared else self._all_reads(one.takes_from)
-        if isinstance(one, Dataset) and one.by_organisation:
+        if isinstance(one, Table):
+            return None if one.reads is None else {*one.reads}
+        if one.by_organisation:
             return {*(one.reads or (Input.ORGANISATIONS,))}
-        if one.reads is None:
-            return None
-        reads = {*one.reads}
-        for need in one.needs if isinstance(one, Dataset) else ():
-            further = self._all_reads(need)
-            if further is None:
-                return None
-            reads |= further
-        return reads
+        every = [one.reads, *(self._all_reads(self._datasets[need]) for need in one.needs)]
+        return None if None in every else {read for own in every for read in own or ()}
 
 
 def _digest_of_partitions(name: str, context: BuildContext) -> str:
