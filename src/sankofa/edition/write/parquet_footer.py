@@ -12,9 +12,9 @@ _TAIL: Final = 8
 """Bytes after the footer: its length, and the magic."""
 _BOOLEANS, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (1, 2), 3, 7, 8, 9, 10, 11, 12
 _SCHEMA, _ROW_GROUPS, _CREATED_BY, _ORDERS = 2, 4, 6, 7
-_Wanted = Mapping[int, Any]
-"""Fields of a struct by number, each with the wanted fields inside it; empty for the field itself."""
-_OFFSETS: Final[_Wanted] = {1: {2: {}, 3: {9: {}, 10: {}, 11: {}, 14: {}}}, 5: {}}
+_Fields = Mapping[int, Any]
+"""Fields of a struct by number, each with the fields to find inside it; empty to find the field itself."""
+_OFFSETS: Final[_Fields] = {1: {2: {}, 3: {9: {}, 10: {}, 11: {}, 14: {}}}, 5: {}}
 """In a row group the offset of each column chunk, and those of its data, index and dictionary pages and of
 its bloom filter; then the offset of the row group."""
 
@@ -58,8 +58,8 @@ def _list(content: bytes, at: int) -> tuple[int, int, int]:
     return count, header & 0xF, at
 
 
-def _end(content: bytes, at: int, kind: int, wanted: _Wanted, places: list[tuple[int, int]]) -> int:
-    """Where a value ends. Adds the start and end of each wanted field inside it to `places`, in order."""
+def _end(content: bytes, at: int, kind: int, sought: _Fields, places: list[tuple[int, int]]) -> int:
+    """Where a value ends. Adds the start and end of each of these fields inside it to `places`, in order."""
     if kind == _STRUCT:
         number = 0
         while header := content[at]:
@@ -69,7 +69,7 @@ def _end(content: bytes, at: int, kind: int, wanted: _Wanted, places: list[tuple
             else:
                 number, at = _varint(content, at)
                 number >>= 1
-            inner, end = wanted.get(number), at
+            inner, end = sought.get(number), at
             if header & 0xF not in _BOOLEANS:
                 end = _end(content, at, header & 0xF, inner or {}, places)
             if inner is not None and not inner:
@@ -79,7 +79,7 @@ def _end(content: bytes, at: int, kind: int, wanted: _Wanted, places: list[tuple
     if kind in (_LIST, _SET):
         count, kind, at = _list(content, at)
         for _ in range(count):
-            at = _end(content, at, kind, wanted, places)
+            at = _end(content, at, kind, sought, places)
         return at
     if kind == _BINARY:
         size, at = _varint(content, at)
