@@ -192,7 +192,7 @@ def test_a_later_figure_keeps_the_first_days_of_organisations(
     world.published(world.cache)
     a_figure(world)
     with monkeypatch.context() as patch:
-        patch.delattr(entities, "_FirstDays")
+        patch.delattr(entities, "_states")
         published = world.published(world.cache)
     assert content_of(published) == content_of(world.published())
 
