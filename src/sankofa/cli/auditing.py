@@ -75,7 +75,7 @@ def _read(file: InputFile) -> Iterator[tuple[int, _Row | ValueError]]:
         yield from _rows(file.name, sheet.header, sheet.rows)
         return
     for name, stream in file.documents():
-        table = read_table(file.name, stream, "subject")
+        table = read_table(file.name, stream, (("subject",),))
         yield from _rows(name, table.header if table else [], table.rows if table else ())
 
 

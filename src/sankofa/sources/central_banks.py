@@ -187,7 +187,7 @@ def reference_rates(file: InputFile) -> Iterator[Record]:
     readable = False
     for path, stream in file.documents(".csv"):
         document = PurePosixPath(path).name
-        table = read_table(file.name, stream, "date")
+        table = read_table(file.name, stream, (("date",),))
         if table is None or not any(map(currency, table.header[1:])) or table.header[0].lower() != "date":
             continue
         readable = True

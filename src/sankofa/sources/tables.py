@@ -26,13 +26,9 @@ class Table(NamedTuple):
     """With the number of the line each ends on."""
 
 
-def read_table(title: str, stream: IO[bytes], *columns: str) -> Table | None:
-    """The table whose header has these columns (in lower case), with or without a preamble; else None."""
-    return read_table_of(title, stream, (columns,))
-
-
-def read_table_of(title: str, stream: IO[bytes], headers: Iterable[Iterable[str]]) -> Table | None:
-    """The same for a header with any of several sets of columns.
+def read_table(title: str, stream: IO[bytes], headers: Iterable[Iterable[str]]) -> Table | None:
+    """The table whose header has one of these sets of columns (in lower case), with or without a preamble;
+    else None.
 
     Comma, semicolon or tab; UTF-8, or UTF-16 with a byte order mark.
     """

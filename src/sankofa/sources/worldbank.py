@@ -21,7 +21,7 @@ from sankofa.model.observations import AnnualColumn, SeriesInfo, indicator_code
 from sankofa.model.records import Record, Rejected, Skipped
 from sankofa.model.text import fit, one_line
 from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.tables import Table, peek, read_table_of, words
+from sankofa.sources.tables import Table, peek, read_table, words
 
 _EXPECTED: Final = (
     "expected World Bank indicators: a page of the Indicators API (JSON), a table with a column per year, "
@@ -116,7 +116,7 @@ def _document(title: str, document: str, stream: IO[bytes]) -> Iterator[Record] 
         return _infos(
             document, ((f"row {n}", one.id, one.name, one.unit or "") for n, one in enumerate(described))
         )
-    table = read_table_of(title, stream, (("country code",), *_METADATA))
+    table = read_table(title, stream, (("country code",), *_METADATA))
     if table is None:
         return None
     header = [name.lower() for name in table.header]

@@ -8,7 +8,7 @@ grouping, with or without its country code. People named in a text (`contacts`) 
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from functools import cache, lru_cache
 from importlib import resources
@@ -87,7 +87,7 @@ def runs(
             matched.clear()
 
 
-_GRAM: Final = 6
+_INDEXED: Final = 6
 
 
 class NameIndex:
@@ -140,33 +140,21 @@ class NameIndex:
 
 
 class LiteralIndex:
-    """Literals by a few of their characters, the rarest ones."""
+    """Literals by their first characters."""
 
     def __init__(self, literals: Iterable[str]) -> None:
-        self._by_size: dict[int, dict[str, list[tuple[int, str]]]] = {}
-        grouped: defaultdict[int, list[str]] = defaultdict(list)
+        self._by_size: defaultdict[int, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for literal in literals:
-            grouped[min(_GRAM, len(literal))].append(literal)
-        for size, alike in grouped.items():
-            common = Counter(gram for literal in alike for gram in set(_grams(literal, size)))
-            index: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-            for literal in alike:
-                gram = min(_grams(literal, size), key=lambda gram: common[gram])
-                index[gram].append((literal.index(gram), literal))
-            self._by_size[size] = dict(index)
+            start = literal[:_INDEXED]
+            self._by_size[len(start)][start].append(literal)
 
     def spans(self, folded: str) -> Iterator[tuple[int, int]]:
         """The spans where a folded text repeats a literal."""
         for size, index in self._by_size.items():
-            for position, gram in enumerate(_grams(folded, size)):
-                for offset, literal in index.get(gram, ()):
-                    start = position - offset
-                    if start >= 0 and folded.startswith(literal, start):
-                        yield start, start + len(literal)
-
-
-def _grams(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(len(text) - size + 1)]
+            for at in range(len(folded) - size + 1):
+                for literal in index.get(folded[at : at + size], ()):
+                    if folded.startswith(literal, at):
+                        yield at, at + len(literal)
 
 
 CUT: Final = "[withheld]"
