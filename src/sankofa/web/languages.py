@@ -13,7 +13,6 @@ from babel.dates import format_date, format_datetime
 from babel.messages.pofile import read_po
 from babel.numbers import get_currency_name
 
-from sankofa.model.figures import split_in_words
 from sankofa.model.text import toml_table
 from sankofa.operations.answers import weights_in
 
@@ -109,10 +108,6 @@ class Language:
             return "<" + self.share(_TINY)
         return ("+" if ratio > 0 else "") + self.share(ratio, 0 if abs(ratio) >= _TENTH else 1)
 
-    def split(self, ratio: Decimal | float) -> str:
-        """New shares for old ones: `4:1`."""
-        return split_in_words(Decimal(str(ratio)))
-
     def rounded(self, value: Decimal | float | None, digits: int = 2) -> str:
         return _NOTHING if value is None else self._localised(f"{Decimal(str(value)):,.{digits}f}")
 
@@ -157,8 +152,8 @@ class Language:
         named = self._locale.currencies
         if not unit:
             return ""
-        first, per, second = unit.partition(" per ")
-        if per and first in named and second in named:
+        first, _, second = unit.partition(" per ")
+        if first in named and second in named:
             base = get_currency_name(second, 1, self._locale)
             return self.text("%(quote)s for one %(base)s", quote=self.unit(first), base=base)
         if unit in named:

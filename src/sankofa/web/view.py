@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 import sankofa.web.pages
 from sankofa.model.errors import InvalidParameter, Problem
+from sankofa.model.figures import split_in_words
 from sankofa.settings import Settings
 from sankofa.web.charts import Chart
 from sankofa.web.documents import inline
@@ -173,6 +174,7 @@ def _environment() -> Environment:
         asset=asset,
         stylesheet=stylesheet,
         LANGUAGES=LANGUAGES,
+        split_in_words=split_in_words,
         day_number=lambda day: day.toordinal() - _EPOCH,  # as the slider counts days
     )
     environment.filters["raw_html"] = Markup

@@ -294,7 +294,7 @@ async def figure(visit: Visit) -> View:
     name = entity["legal_name"] or service_id
     known = [row for row in rows if row["available_at"] <= as_of.isoformat()]
     title = f"{label(visit.language, item)} {newest['period_end']}"
-    chart = vintage_chart(visit, rows, visit.language.text("The figure from the day it became known"), as_of)
+    chart = _vintage_chart(visit, rows, as_of)
     context = {
         "name": name,
         "service_id": service_id,
@@ -328,7 +328,7 @@ async def _chosen(visit: Visit, service_id: str, item: str, every: list[Row]) ->
     raise NotFound("No such figure is known of this company.")
 
 
-def vintage_chart(visit: Visit, rows: list[Row], title: str, as_of: date | None = None) -> Chart | None:
+def _vintage_chart(visit: Visit, rows: list[Row], as_of: date) -> Chart | None:
     """The vintages of one figure as steps; None if every one was withdrawn."""
     language = visit.language
     steps = [
@@ -345,6 +345,7 @@ def vintage_chart(visit: Visit, rows: list[Row], title: str, as_of: date | None 
     provenance = ("source_ref", "license_class", "observed_at")
     columns = ("vintage", "available_at", "value_reported", "unit", *provenance)
     table = [tuple(row[name] for name in columns) for row in rows]
+    title = language.text("The figure from the day it became known")
     return step_chart("vintages", title, steps, visit.today, language.short, (columns, table), as_of)
 
 
