@@ -190,8 +190,10 @@ def _written_day(locale: Locale, day: date) -> str:
     return format_date(day, "medium", locale).replace(_RIGHT_TO_LEFT_MARK, "")
 
 
-language: Final = cache(Language)
-"""The language of a code of LANGUAGES."""
+@cache
+def language(code: str) -> Language:
+    """The language of a code of LANGUAGES."""
+    return Language(code)
 
 
 @lru_cache(maxsize=512)
