@@ -497,6 +497,9 @@ def test_rows_of_every_dataset_are_proven_by_name(server: LiveServer, sample_hom
             free = dataset != "crosswalk" or change["row"]["id_type"] in ("lei", "ticker")
             name = f"{dataset}:{json.dumps(change['key'])}"
             assert proof(name, "sankofa-sandbox").status_code == (200 if free else 402), name
+        for separator in ("|", ",", ":"):
+            joined = proof(f"{dataset}:{separator.join(change['key'])}")
+            assert joined.json()["data"] == [change["row"]], separator
     for unknown in ("0" * 24, "tenders:ZA", "macro-series:=FX.EUR.ZAR|1", "entities:[1]", "crosswalk:[]"):
         assert proof(unknown).status_code == 404, unknown
     for wrong in ("x", "companies:x", f"{company}:x"):

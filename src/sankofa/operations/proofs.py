@@ -59,7 +59,7 @@ RecordRefParameter = Annotated[
     str,
     Text(_RECORD_REF, "30b0939ed17a65fb79375e04", longest=512),  # of the bundled sample world
     "The row: a figure's `record_ref`, or for other datasets `DATASET:KEY`. KEY is the `key` from "
-    "/v1/changes, as a JSON list or joined by `|`.",
+    "/v1/changes, as a JSON list or joined by `|`, `,` or `:`.",
 ]
 SinceSizeParameter = Annotated[
     int | None,

@@ -275,6 +275,8 @@ _POSITIONS: Final = 2 * 64 * _GROUP
 _STEPS_PER_YIELD: Final = 256
 _STEPS_OF_A_GROUP: Final = 32
 """To find a row is a step; to hash a group of them takes as long as 32."""
+_SEPARATORS: Final = ("|", ",", ":")
+"""Separator of a key's parts if the key is not a JSON list."""
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?=T)")
 
 
@@ -384,17 +386,24 @@ async def _key_at(edition: Edition, feed: Feed, tree: RowTree, index: int) -> st
 async def row_by_key(edition: Edition, feed: Feed, text: str) -> bytes | None:
     """The row with a key of /v1/changes, as served; None if there is none.
 
-    The key is the JSON list, or its parts joined by `|`.
+    The key is the JSON list, or its parts with a separator between them.
     """
-    parts: list[str] | None = None
     if text.startswith("["):
         try:
             parts = msgspec.json.decode(text, type=list[str])
         except msgspec.DecodeError:
             return None
-        key = parts[0] if parts else ""
-    else:
-        key = text.rpartition("|")[0] if feed.dataset.startswith("macro") else text.partition("|")[0]
+        return await _row(edition, feed, parts[0], text, parts) if parts else None
+    for separator in _SEPARATORS:
+        key = (text.rpartition if feed.dataset.startswith("macro") else text.partition)(separator)
+        found = await _row(edition, feed, key[0], text, separator)
+        if found is not None:
+            return found
+    return None
+
+
+async def _row(edition: Edition, feed: Feed, key: str, text: str, written: str | list[str]) -> bytes | None:
+    """The row of a key in this spelling: a list, or parts joined by a separator."""
     if (feed.aliases and key.startswith(feed.aliases)) or not await edition.holds(feed.kind, key):
         return None
     part = 0
@@ -404,7 +413,8 @@ async def row_by_key(edition: Edition, feed: Feed, text: str) -> bytes | None:
         except (IndexError, ValueError):
             return None
     for name, row in (await _rows(edition, feed, key, part)).items():
-        if [key, *name] == parts or "|".join((key, *name)) == text:
+        own = [key, *name]
+        if own == written or (isinstance(written, str) and written.join(own) == text):
             return bytes(row)
     return None
 
