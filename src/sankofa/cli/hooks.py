@@ -325,7 +325,7 @@ class Delivery:
         hook, feed = self._hook, feed_of(_DATASETS[self._hook.on])
         rights = replaced(grant(self._settings, "hooks", "professional", None, None), row_cap=_EVERY_ROW)
         captured = "" if before else last[:16]
-        wanted = hook.filters.get("country" if hook.on == "release" else "service_id")
+        filtered_key = hook.filters.get("country" if hook.on == "release" else "service_id")
         rows: dict[tuple[str, ...], tuple[str, bytes]] = {}
         with ExitStack() as opened:
             after = opened.enter_context(closing(open_edition(store, target)))
@@ -334,7 +334,7 @@ class Delivery:
             call = Call(after, rights, datetime.now(UTC).date(), cursors, no_such_edition)
             async for position, changes, _ in changed_keys(feed, old, after, ChangePosition(feed.dataset)):
                 added = {change.key[1:] for change in changes if change.change == ADDED}
-                if not added or (wanted is not None and wanted.upper() != position.key):
+                if not added or (filtered_key is not None and filtered_key.upper() != position.key):
                     continue
                 for row in await self._matching_rows(call, position):
                     fields = msgspec.json.decode(row, type=_Identity)

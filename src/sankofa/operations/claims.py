@@ -24,7 +24,7 @@ from sankofa.model.rows import MetricInput, decoder_of, wire
 from sankofa.model.vintages import Mode
 from sankofa.operations import parameters
 from sankofa.operations.contract import MEMBERS, Answer, Call, operation, printable
-from sankofa.operations.fundamentals import ReportedFigure, read_figures
+from sankofa.operations.fundamentals import FigureFields, read_figures
 from sankofa.operations.nearest import having_name, identified, line_items_meant, nearest_codes
 from sankofa.operations.parameter_types import JsonSchema
 
@@ -213,7 +213,7 @@ class _Question:
         )
         return b"[%b]" % selection.rows if selection is not None else b"[]"
 
-    def _no_figure(self, service_id: str, reported: list[ReportedFigure]) -> None:
+    def _no_figure(self, service_id: str, reported: list[FigureFields]) -> None:
         if reported:
             ends = [one.period_end for one in reported]
             detail = f"Its {self._measure} is of other periods, which ended from {min(ends)} to {max(ends)}."
@@ -289,8 +289,8 @@ class _Question:
 
 
 def _preferred(
-    facts: list[ReportedFigure], measure: str, chosen: Mapping[tuple[date, str, str | None], bool]
-) -> list[ReportedFigure]:
+    facts: list[FigureFields], measure: str, chosen: Mapping[tuple[date, str, str | None], bool]
+) -> list[FigureFields]:
     """The facts of the concept that a statement has for the period; else all of the line item."""
     in_statement = {(end, period_type) for end, period_type, _ in chosen}
     return [
@@ -304,7 +304,7 @@ def _preferred(
     ]
 
 
-def _restated(inputs: Iterable[MetricInput], facts: list[ReportedFigure]) -> date | None:
+def _restated(inputs: Iterable[MetricInput], facts: list[FigureFields]) -> date | None:
     """The first day on which one of the inputs was restated."""
     used = {(one.concept, one.period_end, one.vintage, abs(one.value)) for one in inputs}
     return min(
@@ -341,7 +341,7 @@ def _figure(
     )
 
 
-def _is_of(when: ClaimedPeriod, one: ReportedFigure) -> bool:
+def _is_of(when: ClaimedPeriod, one: FigureFields) -> bool:
     if when.year is None:
         return one.period_end == when.end and when.start in (None, one.period_start)
     if when.part is None:

@@ -119,7 +119,7 @@ def has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
 _FULL_YEAR: Final = "FY"
 
 
-class ReportedFigure(msgspec.Struct):
+class FigureFields(msgspec.Struct):
     """The fields of a figure that operations compute with."""
 
     source_ref: str
@@ -141,7 +141,7 @@ class ReportedFigure(msgspec.Struct):
     sign_turned: bool = False
 
 
-read_figures = msgspec.json.Decoder(list[ReportedFigure]).decode
+read_figures = msgspec.json.Decoder(list[FigureFields]).decode
 
 
 @operation(
@@ -210,12 +210,12 @@ _ORDER: Final = RowOrder("-period_end", "period_type", "line_item", ranks=_POSIT
 _WIDE_ORDER: Final = RowOrder("line_item", ranks=_POSITION)
 
 
-def _wide(cells: Iterable[ReportedFigure]) -> tuple[tuple[str, ...], list[bytes]]:
+def _wide(cells: Iterable[FigureFields]) -> tuple[tuple[str, ...], list[bytes]]:
     """The period ends, and one row per line item with its value at each, null if there is none.
 
     A line item has one row for each accounting standard and unit, newest first.
     """
-    by_row: dict[tuple[str, str, str | None], dict[str, ReportedFigure]] = {}
+    by_row: dict[tuple[str, str, str | None], dict[str, FigureFields]] = {}
     for cell in cells:
         standard = (cell.concept or "").partition(":")[0]
         by_row.setdefault((cell.line_item, standard, cell.unit), {})[str(cell.period_end)] = cell
@@ -225,7 +225,7 @@ def _wide(cells: Iterable[ReportedFigure]) -> tuple[tuple[str, ...], list[bytes]
     return columns, [_wide_row(own, columns) for own in ordered]
 
 
-def _wide_row(own: dict[str, ReportedFigure], columns: tuple[str, ...]) -> bytes:
+def _wide_row(own: dict[str, FigureFields], columns: tuple[str, ...]) -> bytes:
     first = next(iter(own.values()))
     row = WideStatementRow(
         source_ref=first.source_ref,

@@ -197,7 +197,7 @@ async def search_entities(
     yield_points = YieldPoints(_ROWS_PER_YIELD)
     for hit in hits:
         record = await _entity(call, hit)
-        found = {
+        match = {
             "type": hit.type,
             "id": hit.id,
             "name": _record(record).legal_name,
@@ -205,7 +205,7 @@ async def search_entities(
             "score": hit.score,
             "match": Match(hit.matched_on, hit.matched_value, hit.score),
         }
-        rows.append(b"%b,%b" % (record[:-1], wire.encode(found)[1:]))
+        rows.append(b"%b,%b" % (record[:-1], wire.encode(match)[1:]))
         await yield_points.step()
     selection = Selection(rows, len(rows), truncated=more, following=following)
     return page.answer(selection, following or (), as_of=page.day)

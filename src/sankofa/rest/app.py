@@ -191,9 +191,9 @@ class RestApp:
         now = service.clock()
         lock = at if grant.lock is None else narrower(at, grant, now)
         today = lock or now.date()
-        base_url = (
-            exchange.site.base_url if at is None else f"{exchange.site.base_url}/at/{iso_day(at.toordinal())}"
-        )
+        base_url = exchange.site.settings.base_url
+        if at is not None:
+            base_url += f"/at/{iso_day(at.toordinal())}"
         path = route.requested_path
         asked_by = head.accept, head.accept_encoding, head.edition, base_url, grant.sample, grant.row_cap
         key = service.edition.id, path, query, today, lock, *asked_by

@@ -256,11 +256,11 @@ async def _make_link(
     if sum(one.revoked_at is None for one in links) >= _MOST_LINKS:
         raise BadRequest(f"This key has {_MOST_LINKS} links: end some with `sankofa keys revoke`.")
     token = await service.keys.link(grant.key_id, opens, _PER_MINUTE, _PER_MONTH)
-    made = {"address": site.base_url + before + token}
+    context = {"address": site.base_url + before + token}
     if b"text/html" not in request.headers.get(b"accept", b""):
-        return Response(201, [*SECRET_HEADERS, JSON], msgspec.json.encode(made))
+        return Response(201, [*SECRET_HEADERS, JSON], msgspec.json.encode(context))
     visit = Visit(request, site, service, {}, ())
-    view = View("link.html", visit.language.text("Link"), made)
+    view = View("link.html", visit.language.text("Link"), context)
     return Response(201, [*SECRET_HEADERS, HTML], write_page(view, visit).encode())
 
 

@@ -396,9 +396,9 @@ async def row_by_key(edition: Edition, feed: Feed, text: str) -> bytes | None:
         return await _row(edition, feed, parts[0], text, parts) if parts else None
     for separator in _SEPARATORS:
         key = (text.rpartition if feed.dataset.startswith("macro") else text.partition)(separator)
-        found = await _row(edition, feed, key[0], text, separator)
-        if found is not None:
-            return found
+        row = await _row(edition, feed, key[0], text, separator)
+        if row is not None:
+            return row
     return None
 
 

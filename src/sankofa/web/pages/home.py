@@ -278,9 +278,9 @@ async def compare(visit: Visit) -> View:
     scale, as_of = visit.chosen("scale", SCALES), visit.day()
     read = _country if measure in HEADLINES else _company
     names = [name for name in (visit.given(field).strip() for field in FIELDS) if name]
-    found = [await read(visit, name, measure, as_of) for name in names]
-    subjects = [subject for subject in found if subject]
-    unknown = [name for name, subject in zip(names, found, strict=True) if not subject]
+    read_subjects = [await read(visit, name, measure, as_of) for name in names]
+    subjects = [subject for subject in read_subjects if subject]
+    unknown = [name for name, subject in zip(names, read_subjects, strict=True) if not subject]
     indicators = {code: visit.language.text(words) for code, words in HEADLINES.items()}
     title = indicators.get(measure) or label(visit.language, measure)
     units = sorted({subject.unit for subject in subjects})

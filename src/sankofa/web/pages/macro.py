@@ -292,8 +292,8 @@ def _by_subject(rows: Iterable[Row]) -> dict[str, list[Row]]:
         if not row["series"].startswith("FX."):
             # the heading whose word comes first in the name; World Bank codes do not give one
             name = (row["name"] or row["series"]).lower()
-            found = [(name.find(word), own) for own, words in _SUBJECTS.items() for word in words]
-            subjects[min((one for one in found if one[0] >= 0), default=(0, _OTHERS))[1]].append(row)
+            positions = [(name.find(word), own) for own, words in _SUBJECTS.items() for word in words]
+            subjects[min((one for one in positions if one[0] >= 0), default=(0, _OTHERS))[1]].append(row)
     return {subject: some for subject, some in subjects.items() if some}
 
 

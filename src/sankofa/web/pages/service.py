@@ -179,11 +179,11 @@ async def endpoint(visit: Visit) -> View:
     if operation is None:
         raise NotFound("There is no such endpoint.")
     context: dict[str, Any] = {"groups": list(groups()), "current": "api", "words": ""}
-    found: dict[str, str] = {}
+    examples: dict[str, str] = {}
     with suppress(Problem):
-        found = await _examples(visit)
+        examples = await _examples(visit)
     given = {
-        name: found.get(name) or (one.kind.schema().get("examples") or [""])[0]
+        name: examples.get(name) or (one.kind.schema().get("examples") or [""])[0]
         for name, one in operation.parameters.items()
         if one.required or one.in_path or name in _ONE_OF_SEVERAL
     }

@@ -361,15 +361,15 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
     With `basis=as_known` a view of a past day has the row of that day, whatever was revised later. Ordered by
     service_id, period_end descending, line_item, concept, unit and period_start.
     """
-    found = []
+    ranked = []
     for identity, history in issuer.vintages.items():
         concept, unit, period_end, period_start = identity
         if len(history) < 2 or (item := item_of(identity, issuer.reports)) not in LINE_ITEMS:
             continue
         start, end = ordinal(period_start) if period_start else None, ordinal(period_end)
         if issuer.names.name(start, end, history[0].report.available).period_type == "FY":
-            found.append(((-end, item, concept, unit, period_start), identity, history))
-    for (day, item, *_), identity, history in sorted(found, key=itemgetter(0)):
+            ranked.append(((-end, item, concept, unit, period_start), identity, history))
+    for (day, item, *_), identity, history in sorted(ranked, key=itemgetter(0)):
         untils = [*(vintage.known_from for vintage in history[2:]), FOREVER]
         for known, (latest, until) in enumerate(zip(history[1:], untils, strict=True), 2):
             if latest.known_from < until:
